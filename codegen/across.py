@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .cpp_types import pascal
 from .errors import Diagnostics
 from .markers import Declared
 from .model import (
@@ -31,9 +32,14 @@ def across(entries: list[Entry], diags: Diagnostics) -> None:
             )
         names.setdefault((kind, name), (e.op, loc))
 
+    classes: dict[str, Entry] = {}
     for e in entries:
         for home in e.home:
             claim(home, e.op, e, e.loc)
+        other = classes.setdefault(pascal(e.stem), e)
+        if other is not e:
+            text = f"op '{e.op}': the class of its nodes, {pascal(e.stem)}Backward, is that of '{other.op}'"
+            diags.add("E402", e.loc, text, "choose another name", [(other.loc, other.op)])
     docs: dict[str, Entry] = {}
     for e in entries:
         for m in e.method:

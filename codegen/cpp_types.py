@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .model import REQUIRED, Arg, Base, Result, Type
+from .reserved import reserved
 
 _KEYWORDS = frozenset(
     """
@@ -41,7 +42,12 @@ _VALUE = {
 
 
 def cpp_name(name: str) -> str:
-    """The name as a C++ identifier: keywords, and the template parameter V, get a trailing underscore."""
+    """A variable as a C++ identifier: keywords, and names that the generated code uses, get a trailing underscore."""
+    return name + "_" if name in _KEYWORDS or reserved(name) else name
+
+
+def function_name(name: str) -> str:
+    """The same of a function. One of a user's ops that the generated code has a use for has another symbol already."""
     return name + "_" if name in _KEYWORDS else name
 
 

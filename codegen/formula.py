@@ -6,6 +6,7 @@ Knows syntax only. Which names and functions a formula may use is decided by `na
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -173,7 +174,9 @@ def parse(text: str) -> Node:
         )
     lead = len(text) - len(text.lstrip())
     try:
-        tree = ast.parse(text.lstrip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python finds odd is refused, or means what it says
+            tree = ast.parse(text.lstrip(), mode="eval")
     except SyntaxError as e:
         start = min(max(0, (e.offset or 1) - 1 + lead), max(0, len(text) - 1))
         end = (e.end_offset or 0) - 1 + lead
@@ -238,6 +241,11 @@ class _Converter:
                         raise FormulaError(f"argument '{kw.arg}' given twice", self.span(kw))
                     kwargs.append((kw.arg, sub(kw.value)))
                 return Call(func, tuple(map(sub, args)), tuple(kwargs), span, self.span(f))
+            case ast.Call(func=ast.Attribute(attr=attr) as f):
+                raise FormulaError(
+                    f"'{ast.unparse(f)}' is not allowed: functions go by their names alone", self.span(f),
+                    f"write {attr}(...)",
+                )  # fmt: skip
             case ast.Attribute(attr=attr):
                 raise FormulaError(
                     f"attribute '.{attr}' is not allowed", span, "formulas call functions: shape(x), dtype(x)"

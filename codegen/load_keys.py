@@ -205,5 +205,8 @@ class KeyReader(TestReader):
                 values[k.text] = value
             if not isinstance(item, YMap):
                 self.fault("E102", item.loc, "a special row is a mapping", "- {input: 0, out: 0, d_input: 0}")
+            elif not values.keys() - {a.name for x in raw.sigs for a in x.args}:
+                hint = "say a result or a derivative: {input: 0, out: 0, d_input: 0}"
+                self.fault("E102", item.loc, "a special row says nothing of the point it names", hint)
             rows.append(Special(values, item.loc))
         return tuple(rows)

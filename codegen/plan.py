@@ -20,6 +20,7 @@ from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
 from .plan_terms import Ops, TermError, Terms, Use, Value
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
+from .reserved import reserved_op
 
 SHARD_SIZE = 40
 # The loops of an entry are compiled once per instruction set: an edit of one recompiles its shard's.
@@ -70,7 +71,7 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
         kernels = declared_kernels(file.path)
     taken = base.by_name if base else {}
     known = file.by_name | taken  # a name that both have means the library's
-    own = tuple(replace(e, symbol=f"{e.op}_own") if e.op in taken else e for e in file.entries)
+    own = tuple(replace(e, symbol=f"{e.op}_own") if e.op in taken or reserved_op(e.op) else e for e in file.entries)
     file = replace(file, entries=own)
     ops = Ops(known)
     where: dict[str, str] = {}
@@ -146,7 +147,7 @@ def declarations(uses: set[Use], known: Mapping[str, Entry]) -> tuple[str, ...]:
         sig = known[u.op].overloads[u.overload].sig
         worlds = ("Storage", "TensorRef") if sig.tensor_args else ("Storage",)
         for world in worlds:
-            name = C.cpp_name(u.op) if sig.tensor_args else f"make_{u.op}"
+            name = C.function_name(u.op) if sig.tensor_args else f"make_{u.op}"
             out.append(f"{C.result_type(sig.results, world)} {name}({C.params_text(sig.args, world)});")
     return tuple(out)
 

@@ -183,9 +183,13 @@ class Batching:
         return [self._test(self.tensors), f"  return {self.name()}({args});"]
 
     def _test(self, tensors: list[str]) -> str:
+        # Whatever thread it is: a batched tensor that got into another one than its vmap runs on must not be read.
+        asked = f"batch::any({', '.join(tensors)})" if tensors else ""
         # Random ops ask even where no operand is batched: each sample may want numbers of its own.
-        asked = "batch::depth()" if self.x.entry.family.name == "random" else f"batch::any({', '.join(tensors)})"
-        return f"if (TP_UNLIKELY(modes::any(modes::kTransform)) && {asked})"
+        if self.x.entry.family.name == "random":
+            drawn = "modes::any(modes::kTransform) && batch::depth()"
+            asked = f"({drawn}) || {asked}" if asked else drawn
+        return f"if (TP_UNLIKELY({asked}))"
 
     def name(self, form: str = "") -> str:
         return f"{self.x.base}{form}_batched"

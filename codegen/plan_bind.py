@@ -259,7 +259,7 @@ def bind(e: Entry) -> Bound:
         slots = max(slots, len(params))
         args = [] if e.python is not None else [convert(a, i) for i, a in enumerate(o.sig.args)]
         lines: list[str] = []
-        call = f"ops::{C.cpp_name(e.stem)}({', '.join(args)})"
+        call = f"ops::{C.function_name(e.stem)}({', '.join(args)})"
         has_tensors = any(a.type.base is Base.TENSOR for a in o.sig.args)
         if e.when:
             # Only the results that are asked for: a plain tuple, or the first alone.
@@ -304,7 +304,7 @@ def bind(e: Entry) -> Bound:
             inplace = (f"ops::{e.stem}_({', '.join(args)});", "Py_INCREF(self);", "return self;")
         overloads.append(BindOverload(spec, tuple(params), o.sig.text or e.op, tuple(lines), inplace))
     return Bound(
-        shown_name(e), C.cpp_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace),
+        shown_name(e), C.function_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace),
         tuple(fields),
         bool(method_names(e)), bool(public_names(e)), python_target(e),
         not any(a.type.has_tensor and a.type.is_list for o in e.overloads for a in o.sig.args), bool(e.inplace),
@@ -342,16 +342,16 @@ def operator(e: Entry, sym: str) -> list[Operator]:
         return []
     rest = [C.literal(a.default, a.type, "TensorRef") for a in o.sig.args[need:]]
     slot = SLOTS[sym]
-    stem = f"{C.cpp_name(e.op)}_operator_{slot.lower()}"
+    stem = f"{C.function_name(e.op)}_operator_{slot.lower()}"
     if unary:
-        call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({', '.join(['tensor_of(self)', *rest])})), self);"
+        call = f"return kept(wrap(ops::{C.function_name(e.op)}({', '.join(['tensor_of(self)', *rest])})), self);"
         return [Operator(stem, e.op, slot, True, (call,))]
     head = (
         "OperandArg a = operator_operand(left), b = operator_operand(right);",
         "if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;",
     )
     args = ", ".join(["a.value", "b.value", *rest])
-    call = f"return kept(wrap(ops::{C.cpp_name(e.op)}({args})), left, right);"
+    call = f"return kept(wrap(ops::{C.function_name(e.op)}({args})), left, right);"
     out = [Operator(stem, e.op, slot, False, (*head, call))]
     if e.inplace and OPERATORS[sym][2]:
         lines = (*head, f"ops::{e.stem}_({args});", "Py_INCREF(left);", "return left;")

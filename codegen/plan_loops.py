@@ -45,6 +45,8 @@ _OPERATOR_FUNCTIONS = {
     "//": "floor_divide", "%": "remainder", "&": "bit_and", "|": "bit_or", "^": "bit_xor", "<<": "shl", ">>": "shr",
 }  # fmt: skip
 _BITWISE = frozenset("&|^")
+# What every loop says itself, beside the arguments.
+_OWN = re.compile(r"data|i|n|params|to|[cs]\d+")
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ class LoopBuilder:
         self.params: dict[str, LoopParam] = {}
         self.static: dict[Node, str] = {}
         self.locals: dict[str, str] = {}
+        self.hoisted: dict[str, str] = {}  # apart: a formula may have an argument of that name
         self.pre: list[str] = []
         ok = supported(expr, self.types, self.masks) & allowed
         if not ok:
@@ -166,10 +169,10 @@ class LoopBuilder:
         if re.search(r"\bR\b", text):
             pre.insert(0, "using R = real_t<T>;")
         table = tuple(
-            f"{C.cpp_name(name)}<{cpp}>" if c in ok else "nullptr" for c, cpp in zip(COMPUTE, CPP, strict=True)
+            f"{C.function_name(name)}<{cpp}>" if c in ok else "nullptr" for c, cpp in zip(COMPUTE, CPP, strict=True)
         )
         return Loop(
-            C.cpp_name(name),
+            C.function_name(name),
             comment,
             out,
             ins,
@@ -183,7 +186,7 @@ class LoopBuilder:
     # ---- names ----
 
     def var(self, name: str) -> str:
-        return C.cpp_name(name)
+        return f"{name}_" if _OWN.fullmatch(name) else C.cpp_name(name)
 
     def element(self, name: str) -> str:
         return f"{self.var(name)}[i]"
@@ -264,7 +267,8 @@ class LoopBuilder:
                 return self.clamp(args)
             case Call(func=f, args=args):
                 return self.call(f, args, n)
-        raise LoopError(f"{type(n).__name__.lower()} has no meaning for one element", n)
+        what = {"Str": "text", "NoneLit": "None"}.get(type(n).__name__, type(n).__name__.lower())
+        raise LoopError(f"{what} has no meaning for one element", n)
 
     def number(self, v: int | float | complex) -> _Text:
         if isinstance(v, complex):
@@ -289,7 +293,7 @@ class LoopBuilder:
             return self.hoist_bool(n)
         if t.base in (Base.SCALAR, Base.FLOAT, Base.INT) and not t.is_list:
             key = self.var(i)
-            passed = key + self.suffix
+            passed = C.cpp_name(i) + self.suffix
             absent = f"{passed}.value_or({'0' if t.base is not Base.SCALAR else 'Scalar(0)'})" if t.optional else passed
             return _Text(self.param(key, f"const T {key} = scalar_to<T>(@);", absent), "T")
         raise LoopError(f"'{i}' is a {t}: it may only stand in a comparison that does not depend on elements", n)
@@ -311,8 +315,8 @@ class LoopBuilder:
             key = self.static.setdefault(n, f"c{len(self.static)}")
             ctype = {"T": "T", "R": "R", "N": "T"}[t.kind]
             self.pre.append(f"const {ctype} {key} = {t.text};")
-            self.locals[key] = "R" if ctype == "R" else "T"
-        return _Text(key, self.locals[key])
+            self.hoisted[key] = "R" if ctype == "R" else "T"
+        return _Text(key, self.hoisted[key])
 
     def emit_inner(self, n: Node) -> _Text:
         """The value itself, not hoisted again part by part."""

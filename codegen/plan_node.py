@@ -151,7 +151,7 @@ class NodePlanner(Formulas):
     def save(self, k: int, n: str, overwritten: bool) -> list[str]:
         """Save slot k, unless no gradient that reads it can be asked for."""
         v = C.cpp_name(n)
-        value = f"wiring::wrap(copy_of({v}->storage()))" if overwritten else v
+        value = f"wiring::copied({v})" if overwritten else v
         readers = self.slots.users[n]
         tests = []
         everyone = {a.name for a in self.x.recorded}

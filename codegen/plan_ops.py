@@ -45,7 +45,7 @@ class OverloadNames:
         self.entry, self.o, self.sig = entry, o, o.sig
         self.op = entry.op
         self.stem = entry.stem
-        self.fn = C.cpp_name(entry.stem)
+        self.fn = C.function_name(entry.stem)
         self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
         self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
         self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
@@ -170,8 +170,9 @@ class Elementwise:
         spec = Spec(f"k{C.pascal(x.base)}Spec", x.schema, len(inputs), self.mask_bits(inputs), self.promote, self.out)
         return loop, spec
 
-    def gradient(self, arg: str, d: Node, text: str) -> tuple[Loop, Spec, tuple[str, ...]]:
-        """The fused loop strong_mul(conj(d), g): loop, spec, and the names it reads after g."""
+    def gradient(self, arg: str, d: Node, text: str, suffix: str = "_") -> tuple[Loop, Spec, tuple[str, ...]]:
+        """The fused loop strong_mul(conj(d), g): loop, spec, and the names it reads after g. Arguments that it passes
+        are members of the node, with a suffix."""
         x = self.x
         tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
         reads = tuple(i for i in tensors if i in names(d))
@@ -181,7 +182,7 @@ class Elementwise:
         name = f"{x.base}_vjp_{arg}"
         shown = f"conj({text})" if complex_too else text
         comment = f"{x.base}, gradient of {arg}: strong_mul({shown}, g)"
-        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix="_")
+        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix=suffix)
         spec = Spec(f"k{C.pascal(name)}Spec", x.schema, len(inputs), self.mask_bits(inputs), "Common", "Common")
         return loop, spec, reads
 
@@ -263,7 +264,7 @@ class Forward:
             body.append(f"return {x.base}_compose<Storage>({args});")
         else:
             args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
-            body.append(f"return kernels::{C.cpp_name(x.kernel or x.op)}({x.schema}{args});")
+            body.append(f"return kernels::{C.function_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
 
     def through(self) -> Function | None:
@@ -405,10 +406,12 @@ class Forward:
         body = [*batched, *([f"const bool record = {records};"] if records else [])]
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
-            # The functional form gives the tangent: it may read the value that is about to be overwritten.
+            # The functional form gives the tangent: it may read the value that is about to be overwritten, and what is
+            # recorded of it keeps that value.
             body.append("TensorRef dual;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            body.append(f"  dual = {x.call(x.fn)}({args});")
+            before = ", ".join(self.before_change(a, first) for a in x.sig.args)
+            body.append(f"  dual = {x.call(x.fn)}({before});")
         node = "nullptr"
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
@@ -443,6 +446,12 @@ class Forward:
             body.append(f"if (dual) wiring::take_tangents({first}, dual);")
         body.append(f"return {first};")
         return Function(head, tuple(body))
+
+    def before_change(self, a: Arg, first: str) -> str:
+        """An argument of the functional form beside the in-place one, which writes into `first`."""
+        v = C.cpp_name(a.name)
+        writes = not self.x.entry.view_of and a.type.is_tensor and not a.type.is_list and a.type.dtype is None
+        return f"wiring::before_change({v}, {first})" if writes else v
 
     def overwrite(self, first: str, memory: str) -> list[str]:
         x = self.x

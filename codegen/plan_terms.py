@@ -543,7 +543,7 @@ class Terms:
             raise TermError(f"{what} '{f}' for ({kinds})", n.span)
         _, o, texts = best
         self.used.add(Use(f, o.index))
-        name = C.cpp_name(f)
+        name = C.function_name(f)
         text = f"{self.qualify(f, name)}({', '.join(texts)})"
         if not o.sig.tensor_args:
             # Nothing in the arguments tells the world.

@@ -13,9 +13,12 @@ from . import formula as F
 from . import load as L
 from .across import across, check_kernels, kernels_reached
 from .errors import Diagnostics
+from .holomorphic import serves_complex
 from .markers import Declared
 from .model import (
+    DTYPE_GROUPS,
     Base,
+    Diff,
     Entry,
     Formula,
     Loc,
@@ -129,7 +132,7 @@ class _EntryResolver(Differentiation, Facts):
             method=v.get("method", ()), operator=v.get("operator", ()), out=v.get("out", False),
             inplace=v.get("inplace", ""),
             view_of=v["view_of"][0] if v.get("view_of") else None, promote=self.promote(overloads),
-            dtypes=v.get("dtypes", ()),
+            dtypes=v.get("dtypes", ()) or self.without_complex(overloads),
             deterministic=v.get("deterministic", True), amp=v.get("amp", "keep"),
             aliases=tuple(n for n, _ in v.get("aliases", ())), version=v.get("version", 1),
             batch=v["batch"][0] if v.get("batch") else None, python=v.get("python"),
@@ -158,6 +161,15 @@ class _EntryResolver(Differentiation, Facts):
         deriv = self.derivs(i, o, nondiff)
         o = replace(o, deriv=deriv)
         return self.tangent(self.per("tangent", i), o)
+
+    def without_complex(self, overloads: list[Overload]) -> tuple[str, ...]:
+        """The dtypes of an elementwise entry that names none, where its partials would be wrong for complex numbers."""
+        for o in overloads:
+            derived = o.inlined is not None and not ("d" in self.raw.keys or "vjp" in self.raw.keys)
+            moves = any(d.kind in (Diff.FORMULA, Diff.DERIVED) for d in o.deriv.values())
+            if derived and moves and o.inlined is not None and not serves_complex(o.inlined, tensor_names(o.sig)):
+                return tuple(d for group, names in DTYPE_GROUPS.items() if group != "complex" for d in names)
+        return ()
 
     def expr(self, expr: Formula, args: tuple[str, ...], sig: Signature) -> F.Node | None:
         scope = Scope(

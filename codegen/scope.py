@@ -158,6 +158,9 @@ class Checker:
                     why = scope.hidden.get(i, f"is not {scope.what_names}")
                     hint = "" if i in scope.hidden else did_you_mean(i, scope.names, True)
                     self.fault("E201", f, n.span, f"{where}: '{i}' {why}", hint)
+                case F.Name(id=i) if scope.elementwise and i in scope.names and i in CONSTANTS:
+                    text = f"{where}: '{i}' is an argument, and the constant {CONSTANTS[i]:.6g}"
+                    self.fault("E206", f, n.span, text, "give the argument another name")
                 case F.Call():
                     self.call(f, n, scope, where)
                 case F.Binary(op="@") if scope.elementwise:

@@ -113,10 +113,7 @@ struct Flat {
   // `step`: how many elements of a repeated value there are.
   void run(std::int64_t n, char* const* data, std::int64_t step) const {
     if (n <= step && n < kParallelFrom) return loop(n, data, params);
-    // A loop over one input as large is bound by its arithmetic at first, and would wait for its stores.
-    std::int64_t touched = 0;
-    for (std::size_t i = 0; i < operands; ++i) touched += n * item[i];
-    bool streamed = streams(std::size_t(n * item[0])) && std::size_t(touched) >= 3 * stream_from();
+    bool streamed = streams(std::size_t(n * item[0]));
     // In place the lines written are the lines just read.
     for (std::size_t i = 1; i < operands; ++i) streamed &= data[i] != data[0];
     modes::Unlocked unlocked(n >= kUnlockFrom);

@@ -81,21 +81,23 @@ TP_MATH double log_ndtr(double x) {
   return x < 0 ? below : above;
 }
 // For |x| <= 5, without float64: half plus an odd polynomial in the middle, and beyond it 2^(q - x^2 log2(e) / 2) with
-// the square in two parts and q the logarithm of erfcx in |x| - 2. 2 ulp; needs a fused multiply-add.
+// the square in two parts and q the logarithm of erfcx in |x| - 2.5, its last rounding kept. 2 ulp; needs a fused
+// multiply-add.
 inline constexpr float kNdtrNearF = TP_HAS_FMA ? 5.0f : -1.0f;
 TP_MATH float ndtr_fast(float x) {
-  const float a = detail::magnitude(x), s = a * a, s_lost = TP_FMA(a, a, -s), u = a - 2.0f;
+  const float a = detail::magnitude(x), s = a * a, s_lost = TP_FMA(a, a, -s), u = a - 2.5f;
   const float middle = TP_FMA(
       x, detail::horner(s, 0x1.9aa4eep-14f, -0x1.33f84ep-10f, 0x1.46af0ep-7f, -0x1.1057aep-4f, 0x1.988452p-2f), 0.5f);
-  const float q =
+  const float q1 =
       detail::horner(u,
-                     detail::horner_pair(u, u * u, -0x1.ac1a8p-27f, 0x1.34e2d6p-23f, -0x1.05153ap-21f, -0x1.2ed50ep-19f,
-                                         0x1.59039cp-15f, -0x1.6f4328p-12f, 0x1.36a562p-9f, -0x1.d3a8f6p-7f),
-                     0x1.51a728p-4f, -0x1.13adeap-1f, 0x1.b5aaa8p-2f);  // 3 larger than the logarithm
+                     detail::horner_pair(u, u * u, -0x1.7b71aap-27f, 0x1.3bd8cep-24f, 0x1.7d30d6p-26f, -0x1.97d08p-19f,
+                                         0x1.0515bap-15f, -0x1.f9dc0ap-13f, 0x1.ad3644p-10f, -0x1.51d6dap-7f),
+                     0x1.06e2bep-4f, -0x1.dccc1cp-2f);
+  const float q0 = 0x1.6acf5p-3f, q = TP_FMA(q1, u, q0), q_lost = TP_FMA(q1, u, q0 - q);  // 3 larger than the logarithm
   const float half_log2e = 0x1.715476p-1f, high = 0x1.7154p-1f, low = 0x1.d94aep-19f,
               rounder = detail::kRounderF + 124.0f;
   const float t = TP_FMA(-s, half_log2e, q) + rounder, n = t - rounder;
-  const float r = (TP_FMA(-s, high, -n) + q) + TP_FMA(-s_lost, half_log2e, -s * low);
+  const float r = (TP_FMA(-s, high, -n) + q) + TP_FMA(-s_lost, half_log2e, TP_FMA(-s, low, q_lost));
   const float p = detail::horner(r, 0x1.416eeep-13f, 0x1.5f098ap-10f, 0x1.3b2ddep-7f, 0x1.c6af7ap-5f, 0x1.ebfbdcp-3f,
                                  0x1.62e43p-1f, 1.0f);
   const float tail = p * detail::from_bits(detail::to_bits(t) << 23), above = 1.0f - tail, outer = x < 0 ? tail : above;

@@ -1,6 +1,7 @@
 // The compiled half of generated.h.
 #include "ops/generated.h"
 
+#include "kernels/elementwise.h"
 #include "kernels/staging.h"
 
 namespace tp::ops {
@@ -121,16 +122,43 @@ std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> s
   return out;
 }
 
+namespace {
+
+bool followed(const TensorRef& t) {
+  return t->is_batched() || t->is_python_subclass() || (t->requires_grad() && modes::grad_enabled());
+}
+
+}  // namespace
+
+TensorRef fused(const ElementwiseSpec& spec, const LoopSet& loops, std::initializer_list<const TensorRef*> operands,
+                std::initializer_list<Scalar> params) {
+  if (modes::any(modes::kForward)) return {};
+  InlineVec<const Storage*, 4> memory;
+  for (const TensorRef* t : operands) {
+    if (followed(*t)) return {};
+    memory.push_back(&(*t)->storage());
+  }
+  return wiring::wrap(
+      kernels::elementwise(spec, loops, {memory.data(), memory.size()}, {params.begin(), params.size()}));
+}
+
 TensorRef plus(TensorRef a, TensorRef b) {
   if (!a) return b;
   if (!b) return a;
+  const Storage &into = a->storage(), &value = b->storage();
+  if (!modes::any(modes::kForward) && a->use_count() == 1 && into.unique() && into.is_contiguous() &&
+      into.sizes() == value.sizes() && into.dtype() == value.dtype() && !followed(a) && !followed(b)) {
+    engine_ops.add_inplace(a->storage(), value);
+    return a;
+  }
   return add(a, b, Scalar(1));
 }
 
 TensorRef as_tangent(TensorRef t, const TensorRef& primal) {
   if (!t) return t;
   if (!(t->sizes() == primal->sizes())) t = expand(t, primal->sizes());
-  return t->dtype() == primal->dtype() ? t : fit(t, primal->sizes(), primal->dtype());
+  if (t->dtype() == primal->dtype()) return t;  // moved: nobody else holds it
+  return fit(t, primal->sizes(), primal->dtype());
 }
 
 std::vector<Storage> storages_of(std::span<const TensorRef> tensors) {

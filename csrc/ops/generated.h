@@ -10,7 +10,11 @@
 #include "ops/formula.h"
 #include "ops/require.h"
 
-namespace tp { class Generator; }
+namespace tp {
+class Generator;
+struct ElementwiseSpec;
+struct LoopSet;
+}  // namespace tp
 
 namespace tp::ops {
 
@@ -170,6 +174,10 @@ std::vector<V> unsaved(Node& node, std::span<const SavedValue> saved, const char
 }
 
 // ---- tangents --------------------------------------------------------------------------------------------------------
+/// An elementwise vjp of tensors by its fused loop. Null where what happens to the operands has to be followed: history,
+/// tangents, a batch.
+TP_API TensorRef fused(const ElementwiseSpec& spec, const LoopSet& loops,
+                       std::initializer_list<const TensorRef*> operands, std::initializer_list<Scalar> params = {});
 /// The sum of two tangents, either of which may be absent.
 TP_API TensorRef plus(TensorRef a, TensorRef b);
 /// A tangent in the sizes and dtype of its primal.

@@ -1,5 +1,5 @@
-"""The headers of an op library, precompiled: half of what compiling one op takes. Made in the background after the first
-compile, used by the next ones. Knows flags and files, nothing of ops. GCC only: another compiler reads the headers.
+"""The headers of an op library, precompiled: half of what compiling one op takes. Made in the background after the
+first compile, used by the next ones. Knows flags and files, nothing of ops. GCC only.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def flags(key: str) -> list[str]:
 
 
 def make(key: str, cxx: str, command: list[str], texts: list[str], includes: list[Path]) -> None:
-    """Starts making them, unless they are there or in the making: the library's headers that `texts` include. The compiler
-    outlives this process if need be; nothing waits for it, and a failure costs nothing but the time it would save."""
+    """Starts making them, unless they are there or in the making: the library's headers that `texts` include. The
+    compiler may outlive this process; nothing waits for it, and a failure costs only the time it would save."""
     import fcntl
 
     folder = _folder(key)
@@ -56,11 +56,10 @@ def make(key: str, cxx: str, command: list[str], texts: list[str], includes: lis
         named = dict.fromkeys(name for text in texts for name in _INCLUDE.findall(text))
         lines = [f'#include "{name}"\n' for name in named if any((i / name).is_file() for i in includes)]
         (folder / NAME).write_text("".join(lines))
-        to = folder / "part"
-        compile_ = shlex.join([cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", str(to)])
-        script = f"{shlex.quote(cxx)} --version | grep -q 'Free Software' && {compile_} && mv {shlex.quote(str(to))} " + (
-            shlex.quote(str(folder / f"{NAME}.gch"))
-        )
+        part = str(folder / "part")
+        gcc = f"{shlex.quote(cxx)} --version | grep -q 'Free Software'"
+        run = shlex.join([cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
+        script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
         nothing = subprocess.DEVNULL
         subprocess.Popen(
             ["nice", "-n", "19", "sh", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=(lock,),

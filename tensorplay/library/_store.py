@@ -250,6 +250,8 @@ def _make(
         try:
             from ..codegen.define import Refused
         except ImportError as e:
+            if str(e.name).partition(".")[0] not in ("yaml", "jinja2", "markupsafe"):
+                raise
             raise BuildError(
                 f"define_op: the generator needs {e.name}, which is not installed; run: pip install pyyaml jinja2"
             ) from e

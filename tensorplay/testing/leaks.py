@@ -82,6 +82,24 @@ class Dirty(Function):
         return g * 2
 
 
+class SavesView(Saves):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.exp()
+        ctx.save_for_backward(y.view(-1))
+        return y
+
+
+class Kept:
+    """What a hook packs: the tensor itself, history and all."""
+
+    def __init__(self, t: Any) -> None:
+        self.t = t
+
+    def get(self) -> Any:
+        return self.t
+
+
 class Named(tp.Tensor):
     pass
 
@@ -320,6 +338,17 @@ def saved_tensors_packed_as_they_are() -> None:
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = square(leaf())
     y.sum().backward()
+
+
+@way
+def saved_tensors_packed_in_objects() -> None:
+    with graph.saved_tensors_hooks(Kept, Kept.get):
+        for f in (square, Saves.apply, SavesView.apply, lambda x: Dirty.apply((x * 1)[:2]), lambda x: (x * 1).exp_()):
+            f(leaf())
+    y = leaf().exp()
+    y.grad_fn._raw_saved_out.register_hooks(Kept, Kept.get)
+    z = Saves.apply(leaf())
+    z.grad_fn._raw_saved_tensors[0].register_hooks(Kept, Kept.get)
 
 
 @way

@@ -99,7 +99,7 @@ def test_headers_are_precompiled_after_the_first_op_and_used(place: dict[str, st
     # What the compiler makes of it: `!` before a precompiled header says that it was taken.
     source = tmp_path / "empty.cpp"
     source.write_text("")
-    again = unit.split(" -c ")[0].split() + ["-H", "-fsyntax-only", str(source)]
+    again = [*unit.split(" -c ")[0].split(), "-H", "-fsyntax-only", str(source)]
     said = subprocess.run([_store.compiler(), *again], capture_output=True, text=True, check=True).stderr
     assert f"! {made[0]}" in said
 

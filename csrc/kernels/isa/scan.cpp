@@ -10,10 +10,11 @@ namespace {
 template <class A, class T>
 TP_FORCE void line(T* out, const T* x, int64_t n) {
   constexpr int L = Vector<A>::lanes;
-  A carry = 0;
+  Vec<A> carry = {};
   int64_t i = 0;
   for (; i + L <= n; i += L) {
-    // Sums inside the vector by doubling distances, then the carry on top of all of them.
+    // Sums inside the vector by doubling distances, then the carry on top of all of them. The carry itself waits for one
+    // addition a vector.
     A v[L];
     for (int k = 0; k < L; ++k) v[k] = A(x[i + k]);
     Vec<A> s = load(v);
@@ -22,18 +23,21 @@ TP_FORCE void line(T* out, const T* x, int64_t n) {
     s += __builtin_shufflevector(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
     s += __builtin_shufflevector(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
     s += __builtin_shufflevector(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
+    const Vec<A> last = __builtin_shufflevector(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
 #elif TP_VECTOR_BYTES == 32
     s += __builtin_shufflevector(zero, s, 0, 4, 5, 6);
     s += __builtin_shufflevector(zero, s, 0, 1, 4, 5);
+    const Vec<A> last = __builtin_shufflevector(s, s, 3, 3, 3, 3);
 #else
     s += __builtin_shufflevector(zero, s, 0, 2);
+    const Vec<A> last = __builtin_shufflevector(s, s, 1, 1);
 #endif
     s += carry;
+    carry += last;
     store(v, s);
     for (int k = 0; k < L; ++k) out[i + k] = T(v[k]);
-    carry = v[L - 1];
   }
-  for (; i < n; ++i) out[i] = T(carry += A(x[i]));
+  for (A total = carry[0]; i < n; ++i) out[i] = T(total += A(x[i]));
 }
 
 template <class A, class T>

@@ -110,6 +110,7 @@ constexpr ElementwiseSpec kAddSpec{&AddBackward::schema_v1, 2};
 constexpr ElementwiseSpec kAddVjpOtherSpec{&AddBackward::schema_v1, 1};
 
 TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kAddVjpOtherSpec, loops[kAddVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(alpha)), g);
 }
 
@@ -140,7 +141,7 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return add_batched(input, other, alpha);
   TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -157,13 +158,13 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return add__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = add(input, other, alpha);
+    dual = add(wiring::before_change(input, input), wiring::before_change(other, input), alpha);
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -180,7 +181,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(AddBackward::schema_v1, out_, add(input, other, alpha));
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
@@ -225,12 +226,14 @@ constexpr ElementwiseSpec kAtan2VjpInputSpec{&Atan2Backward::schema_v1, 3};
 constexpr ElementwiseSpec kAtan2VjpOtherSpec{&Atan2Backward::schema_v1, 3};
 
 TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
       add(square(input), square(other), Scalar(1)))), g);
 }
 
 TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
       add(square(input), square(other), Scalar(1)))), g);
@@ -261,7 +264,7 @@ Storage atan2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kAtan2Spec, loops[kAtan2], {&input, &other});
 }
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return atan2_batched(input, other);
   TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -279,13 +282,13 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return atan2__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = atan2(input, other);
+    dual = atan2(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -293,7 +296,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kAtan2Spec, loops[kAtan2], input->storage(), {&input->storage(), &other->storage()});
@@ -302,7 +305,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(Atan2Backward::schema_v1, out_, atan2(input, other));
   wiring::check_out(Atan2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -349,11 +352,15 @@ constexpr ElementwiseSpec kBceLogitsVjpInputSpec{&BceLogitsBackward::schema_v1, 
 constexpr ElementwiseSpec kBceLogitsVjpTargetSpec{&BceLogitsBackward::schema_v1, 2};
 
 TensorRef bce_logits_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsVjpInputSpec, loops[kBceLogitsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), sigmoid(neg(input)),
       Scalar(1)), g);
 }
 
-TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) { return strong_mul(neg(input), g); }
+TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsVjpTargetSpec, loops[kBceLogitsVjpTarget], {&g, &input})) return fast;
+  return strong_mul(neg(input), g);
+}
 
 TP_COLD TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
@@ -377,7 +384,7 @@ Storage bce_logits(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return bce_logits_batched(input, target);
   TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -429,6 +436,7 @@ constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3}
 constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
 
 TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
       div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
@@ -441,6 +449,7 @@ TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const 
 }
 
 TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, &input})) return fast;
   return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), g);
 }
@@ -467,7 +476,7 @@ Storage bce_probs(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
 }
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return bce_probs_batched(input, target);
   TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -517,6 +526,7 @@ constexpr ElementwiseSpec kChebyshevTSpec{&ChebyshevTBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevTVjpXSpec{&ChebyshevTBackward::schema_v1, 3};
 
 TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -538,7 +548,7 @@ Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevTSpec, loops[kChebyshevT], {&x, &degree}, {order});
 }
 TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_t_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_t(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -583,6 +593,7 @@ constexpr ElementwiseSpec kChebyshevUSpec{&ChebyshevUBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevUVjpXSpec{&ChebyshevUBackward::schema_v1, 3};
 
 TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -604,7 +615,7 @@ Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevUSpec, loops[kChebyshevU], {&x, &degree}, {order});
 }
 TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_u_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_u(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -649,6 +660,7 @@ constexpr ElementwiseSpec kChebyshevVSpec{&ChebyshevVBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevVVjpXSpec{&ChebyshevVBackward::schema_v1, 3};
 
 TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -670,7 +682,7 @@ Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevVSpec, loops[kChebyshevV], {&x, &degree}, {order});
 }
 TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_v_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_v(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -715,6 +727,7 @@ constexpr ElementwiseSpec kChebyshevWSpec{&ChebyshevWBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevWVjpXSpec{&ChebyshevWBackward::schema_v1, 3};
 
 TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -736,7 +749,7 @@ Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevWSpec, loops[kChebyshevW], {&x, &degree}, {order});
 }
 TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_w_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_w(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -783,11 +796,13 @@ constexpr ElementwiseSpec kClampMaxVjpInputSpec{&ClampMaxBackward::schema_v1, 3}
 constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
 TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+  if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
   return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
 TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+  if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
   return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -817,7 +832,7 @@ Storage clamp_max(const Storage& input, const Storage& max) {
   return kernels::elementwise(kClampMaxSpec, loops[kClampMax], {&input, &max});
 }
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+  if (TP_UNLIKELY(batch::any(input, max)))
     return clamp_max_batched(input, max);
   TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
   if (wiring::records(input, max)) {
@@ -835,13 +850,13 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+  if (TP_UNLIKELY(batch::any(input, max)))
     return clamp_max__batched(input, max);
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    dual = clamp_max(input, max);
+    dual = clamp_max(wiring::before_change(input, input), wiring::before_change(max, input));
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -849,7 +864,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, max);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, max);
   }
   kernels::elementwise_into(kClampMaxSpec, loops[kClampMax], input->storage(), {&input->storage(), &max->storage()});
@@ -892,11 +907,13 @@ constexpr ElementwiseSpec kClampMinVjpInputSpec{&ClampMinBackward::schema_v1, 3}
 constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
 TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+  if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
   return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
 TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+  if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
   return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -926,7 +943,7 @@ Storage clamp_min(const Storage& input, const Storage& min) {
   return kernels::elementwise(kClampMinSpec, loops[kClampMin], {&input, &min});
 }
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+  if (TP_UNLIKELY(batch::any(input, min)))
     return clamp_min_batched(input, min);
   TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
   if (wiring::records(input, min)) {
@@ -944,13 +961,13 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+  if (TP_UNLIKELY(batch::any(input, min)))
     return clamp_min__batched(input, min);
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    dual = clamp_min(input, min);
+    dual = clamp_min(wiring::before_change(input, input), wiring::before_change(min, input));
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -958,7 +975,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, min);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, min);
   }
   kernels::elementwise_into(kClampMinSpec, loops[kClampMin], input->storage(), {&input->storage(), &min->storage()});
@@ -1000,6 +1017,7 @@ constexpr ElementwiseSpec kCopysignSpec{&CopysignBackward::schema_v1, 2, 0, Prom
 constexpr ElementwiseSpec kCopysignVjpInputSpec{&CopysignBackward::schema_v1, 3};
 
 TensorRef copysign_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kCopysignVjpInputSpec, loops[kCopysignVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
@@ -1027,7 +1045,7 @@ Storage copysign(const Storage& input, const Storage& other) {
   return kernels::elementwise(kCopysignSpec, loops[kCopysign], {&input, &other});
 }
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return copysign_batched(input, other);
   TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1045,13 +1063,13 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return copysign__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = copysign(input, other);
+    dual = copysign(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -1059,7 +1077,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (input->requires_grad()) back.save(0, wiring::copied(input));
     if (input->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kCopysignSpec, loops[kCopysign], input->storage(), {&input->storage(), &other->storage()});
@@ -1068,7 +1086,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(CopysignBackward::schema_v1, out_, copysign(input, other));
   wiring::check_out(CopysignBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1112,10 +1130,12 @@ constexpr ElementwiseSpec kDivVjpInputSpec{&DivBackward::schema_v1, 2};
 constexpr ElementwiseSpec kDivVjpOtherSpec{&DivBackward::schema_v1, 3};
 
 TensorRef div_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kDivVjpInputSpec, loops[kDivVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
 TensorRef div_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kDivVjpOtherSpec, loops[kDivVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(conj_of(div(neg(out), other)), g);
 }
 
@@ -1145,7 +1165,7 @@ Storage div(const Storage& input, const Storage& other) {
   return kernels::elementwise(kDivSpec, loops[kDiv], {&input, &other});
 }
 TensorRef div(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return div_batched(input, other);
   TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1163,13 +1183,13 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return div__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = div(input, other);
+    dual = div(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -1186,7 +1206,7 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(DivBackward::schema_v1, out_, div(input, other));
   wiring::check_out(DivBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1241,13 +1261,13 @@ TensorRef div(const TensorRef& input, const TensorRef& other, std::optional<std:
   return div_1_compose<TensorRef>(input, other, rounding_mode);
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return batch::assign(kDiv1Schema, input, div(batch::kept(input, other), other, rounding_mode));
   const bool record = wiring::records(input, other);
   wiring::check_inplace(kDiv1Schema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = div(input, other, rounding_mode);
+    dual = div(wiring::before_change(input, input), wiring::before_change(other, input), rounding_mode);
   TensorRef result = record ? div(clone(input), other, rounding_mode) : div(input, other, rounding_mode);
   kernels::copy_broadcast("div_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -1285,7 +1305,7 @@ Storage floor_divide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFloorDivideSpec, loops[kFloorDivide], {&input, &other});
 }
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return floor_divide_batched(input, other);
   TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1301,13 +1321,13 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return floor_divide__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = floor_divide(input, other);
+    dual = floor_divide(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -1323,7 +1343,7 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FloorDivideBackward::schema_v1, out_, floor_divide(input, other));
   wiring::check_out(FloorDivideBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1361,11 +1381,13 @@ constexpr ElementwiseSpec kFmaxVjpInputSpec{&FmaxBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFmaxVjpOtherSpec{&FmaxBackward::schema_v1, 3};
 
 TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
@@ -1389,7 +1411,7 @@ Storage fmax(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmaxSpec, loops[kFmax], {&input, &other});
 }
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmax_batched(input, other);
   TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1407,7 +1429,7 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FmaxBackward::schema_v1, out_, fmax(input, other));
   wiring::check_out(FmaxBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1454,11 +1476,13 @@ constexpr ElementwiseSpec kFminVjpInputSpec{&FminBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFminVjpOtherSpec{&FminBackward::schema_v1, 3};
 
 TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
@@ -1482,7 +1506,7 @@ Storage fmin(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFminSpec, loops[kFmin], {&input, &other});
 }
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmin_batched(input, other);
   TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1500,7 +1524,7 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FminBackward::schema_v1, out_, fmin(input, other));
   wiring::check_out(FminBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

@@ -93,6 +93,7 @@ constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
 constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
 
 TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(trunc(div(input, other))), g);
 }
 
@@ -120,7 +121,7 @@ Storage fmod(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
 }
 TensorRef fmod(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmod_batched(input, other);
   TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -138,13 +139,13 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmod__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = fmod(input, other);
+    dual = fmod(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<FmodBackward> node;
   if (record) {
     node = make_node<FmodBackward>();
@@ -152,7 +153,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
@@ -161,7 +162,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
   wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -216,13 +217,13 @@ Storage gcd(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
 }
 TensorRef gcd(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gcd_batched(input, other);
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
 TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gcd__batched(input, other);
   wiring::check_inplace(kGcdSchema, input, false);
   kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
@@ -230,7 +231,7 @@ TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGcdSchema, out_, gcd(input, other));
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -267,13 +268,13 @@ Storage heaviside(const Storage& input, const Storage& values) {
   return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
 }
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+  if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside_batched(input, values);
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
 }
 TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+  if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside__batched(input, values);
   wiring::check_inplace(kHeavisideSchema, input, false);
   kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
@@ -282,7 +283,7 @@ TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
   return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values, out_))
+  if (TP_UNLIKELY(batch::any(input, values, out_)))
     return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
   const Storage* const operands[] = {&input->storage(), &values->storage()};
@@ -306,6 +307,7 @@ constexpr ElementwiseSpec kHermiteHSpec{&HermiteHBackward::schema_v1, 2, 0, Prom
 constexpr ElementwiseSpec kHermiteHVjpXSpec{&HermiteHBackward::schema_v1, 3};
 
 TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -327,7 +329,7 @@ Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order) {
   return kernels::elementwise(kHermiteHSpec, loops[kHermiteH], {&x, &degree}, {order});
 }
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_h_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_h(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -372,6 +374,7 @@ constexpr ElementwiseSpec kHermiteHeSpec{&HermiteHeBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kHermiteHeVjpXSpec{&HermiteHeBackward::schema_v1, 3};
 
 TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -393,7 +396,7 @@ Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kHermiteHeSpec, loops[kHermiteHe], {&x, &degree}, {order});
 }
 TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_he_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_he(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -440,11 +443,13 @@ constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
 
 TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  if (TensorRef fast = fused(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
       Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
 }
 
 TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  if (TensorRef fast = fused(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
 }
@@ -472,7 +477,7 @@ Storage huber(const Storage& input, const Storage& target, double delta) {
   return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
 }
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return huber_batched(input, target, delta);
   TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
   if (wiring::records(input, target)) {
@@ -525,11 +530,13 @@ constexpr ElementwiseSpec kHypotVjpInputSpec{&HypotBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
 
 TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), g);
 }
 
 TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
 }
@@ -561,7 +568,7 @@ Storage hypot(const Storage& input, const Storage& other) {
   return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
 }
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return hypot_batched(input, other);
   TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -580,13 +587,13 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return hypot__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = hypot(input, other);
+    dual = hypot(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<HypotBackward> node;
   if (record) {
     node = make_node<HypotBackward>();
@@ -594,7 +601,7 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (input->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
@@ -604,7 +611,7 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(HypotBackward::schema_v1, out_, hypot(input, other));
   wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -650,6 +657,7 @@ constexpr ElementwiseSpec kIgammaSpec{&IgammaBackward::schema_v1, 2, 0, Promote:
 constexpr ElementwiseSpec kIgammaVjpOtherSpec{&IgammaBackward::schema_v1, 3};
 
 TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other), other,
       Scalar(1)), lgamma(input), Scalar(1))), g);
 }
@@ -679,7 +687,7 @@ Storage igamma(const Storage& input, const Storage& other) {
   return kernels::elementwise(kIgammaSpec, loops[kIgamma], {&input, &other});
 }
 TensorRef igamma(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igamma_batched(input, other);
   TensorRef out = wiring::wrap(igamma(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -697,13 +705,13 @@ TensorRef igamma(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igamma__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = igamma(input, other);
+    dual = igamma(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<IgammaBackward> node;
   if (record) {
     node = make_node<IgammaBackward>();
@@ -711,7 +719,7 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kIgammaSpec, loops[kIgamma], input->storage(), {&input->storage(), &other->storage()});
@@ -720,7 +728,7 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef igamma_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(IgammaBackward::schema_v1, out_, igamma(input, other));
   wiring::check_out(IgammaBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -763,6 +771,7 @@ constexpr ElementwiseSpec kIgammacSpec{&IgammacBackward::schema_v1, 2, 0, Promot
 constexpr ElementwiseSpec kIgammacVjpOtherSpec{&IgammacBackward::schema_v1, 3};
 
 TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other),
       other, Scalar(1)), lgamma(input), Scalar(1)))), g);
 }
@@ -792,7 +801,7 @@ Storage igammac(const Storage& input, const Storage& other) {
   return kernels::elementwise(kIgammacSpec, loops[kIgammac], {&input, &other});
 }
 TensorRef igammac(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igammac_batched(input, other);
   TensorRef out = wiring::wrap(igammac(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -810,13 +819,13 @@ TensorRef igammac(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igammac__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammacBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = igammac(input, other);
+    dual = igammac(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<IgammacBackward> node;
   if (record) {
     node = make_node<IgammacBackward>();
@@ -824,7 +833,7 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kIgammacSpec, loops[kIgammac], input->storage(), {&input->storage(), &other->storage()});
@@ -833,7 +842,7 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef igammac_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(IgammacBackward::schema_v1, out_, igammac(input, other));
   wiring::check_out(IgammacBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -875,6 +884,7 @@ constexpr ElementwiseSpec kLaguerreLSpec{&LaguerreLBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kLaguerreLVjpXSpec{&LaguerreLBackward::schema_v1, 3};
 
 TensorRef laguerre_l_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kLaguerreLVjpXSpec, loops[kLaguerreLVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -896,7 +906,7 @@ Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kLaguerreLSpec, loops[kLaguerreL], {&x, &degree}, {order});
 }
 TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return laguerre_l_batched(x, degree, order);
   TensorRef out = wiring::wrap(laguerre_l(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -954,13 +964,13 @@ Storage lcm(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLcmSpec, loops[kLcm], {&input, &other});
 }
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lcm_batched(input, other);
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
 }
 TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lcm__batched(input, other);
   wiring::check_inplace(kLcmSchema, input, false);
   kernels::elementwise_into(kLcmSpec, loops[kLcm], input->storage(), {&input->storage(), &other->storage()});
@@ -968,7 +978,7 @@ TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLcmSchema, out_, lcm(input, other));
   wiring::check_out(kLcmSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -992,9 +1002,13 @@ constexpr ElementwiseSpec kLdexpSpec{&LdexpBackward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
 
-TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(exp2(other), g); }
+TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
+  return strong_mul(exp2(other), g);
+}
 
 TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), g);
 }
 
@@ -1023,7 +1037,7 @@ Storage ldexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLdexpSpec, loops[kLdexp], {&input, &other});
 }
 TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ldexp_batched(input, other);
   TensorRef out = wiring::wrap(ldexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1041,13 +1055,13 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ldexp__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(LdexpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = ldexp(input, other);
+    dual = ldexp(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<LdexpBackward> node;
   if (record) {
     node = make_node<LdexpBackward>();
@@ -1055,7 +1069,7 @@ TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kLdexpSpec, loops[kLdexp], input->storage(), {&input->storage(), &other->storage()});
@@ -1064,7 +1078,7 @@ TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(LdexpBackward::schema_v1, out_, ldexp(input, other));
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1109,6 +1123,7 @@ constexpr ElementwiseSpec kLegendrePSpec{&LegendrePBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kLegendrePVjpXSpec{&LegendrePBackward::schema_v1, 3};
 
 TensorRef legendre_p_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kLegendrePVjpXSpec, loops[kLegendrePVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), g);
 }
 
@@ -1130,7 +1145,7 @@ Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kLegendrePSpec, loops[kLegendreP], {&x, &degree}, {order});
 }
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return legendre_p_batched(x, degree, order);
   TensorRef out = wiring::wrap(legendre_p(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -1177,11 +1192,13 @@ constexpr ElementwiseSpec kLogaddexpVjpInputSpec{&LogaddexpBackward::schema_v1, 
 constexpr ElementwiseSpec kLogaddexpVjpOtherSpec{&LogaddexpBackward::schema_v1, 3};
 
 TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(input, out, Scalar(1)))), g);
 }
 
 TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), g);
 }
@@ -1207,7 +1224,7 @@ Storage logaddexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexpSpec, loops[kLogaddexp], {&input, &other});
 }
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1226,7 +1243,7 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(LogaddexpBackward::schema_v1, out_, logaddexp(input, other));
   wiring::check_out(LogaddexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1274,11 +1291,13 @@ constexpr ElementwiseSpec kLogaddexp2VjpInputSpec{&Logaddexp2Backward::schema_v1
 constexpr ElementwiseSpec kLogaddexp2VjpOtherSpec{&Logaddexp2Backward::schema_v1, 3};
 
 TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), g);
 }
 
 TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), g);
 }
@@ -1306,7 +1325,7 @@ Storage logaddexp2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexp2Spec, loops[kLogaddexp2], {&input, &other});
 }
 TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp2_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1325,7 +1344,7 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(Logaddexp2Backward::schema_v1, out_, logaddexp2(input, other));
   wiring::check_out(Logaddexp2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

@@ -98,11 +98,13 @@ constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
 
 TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
@@ -126,7 +128,7 @@ Storage maximum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
 }
 TensorRef maximum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return maximum_batched(input, other);
   TensorRef out = wiring::wrap(maximum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -144,7 +146,7 @@ TensorRef maximum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
   wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -191,11 +193,13 @@ constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
 
 TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
@@ -219,7 +223,7 @@ Storage minimum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
 }
 TensorRef minimum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return minimum_batched(input, other);
   TensorRef out = wiring::wrap(minimum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -237,7 +241,7 @@ TensorRef minimum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
   wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -283,9 +287,15 @@ constexpr ElementwiseSpec kMulSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpInputSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpOtherSpec{&MulBackward::schema_v1, 2};
 
-TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
+TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kMulVjpInputSpec, loops[kMulVjpInput], {&g, &other})) return fast;
+  return strong_mul(conj_of(other), g);
+}
 
-TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
+TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kMulVjpOtherSpec, loops[kMulVjpOther], {&g, &input})) return fast;
+  return strong_mul(conj_of(input), g);
+}
 
 TP_COLD TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
@@ -312,7 +322,7 @@ Storage mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMulSpec, loops[kMul], {&input, &other});
 }
 TensorRef mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return mul_batched(input, other);
   TensorRef out = wiring::wrap(mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -330,13 +340,13 @@ TensorRef mul(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef mul_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return mul__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(MulBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = mul(input, other);
+    dual = mul(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<MulBackward> node;
   if (record) {
     node = make_node<MulBackward>();
@@ -344,7 +354,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (input->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kMulSpec, loops[kMul], input->storage(), {&input->storage(), &other->storage()});
@@ -353,7 +363,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MulBackward::schema_v1, out_, mul(input, other));
   wiring::check_out(MulBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -408,7 +418,7 @@ Storage nextafter_wide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kNextafterWideSpec, loops[kNextafterWide], {&input, &other});
 }
 TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_wide_batched(input, other);
   TensorRef out = wiring::wrap(nextafter_wide(input->storage(), other->storage()));
   return out;
@@ -426,6 +436,7 @@ constexpr ElementwiseSpec kPowVjpInputSpec{&PowBackward::schema_v1, 3};
 constexpr ElementwiseSpec kPowVjpExponentSpec{&PowBackward::schema_v1, 4};
 
 TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
+  if (TensorRef fast = fused(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &input, &exponent})) return fast;
   return strong_mul(conj_of(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))))), g);
@@ -433,6 +444,7 @@ TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const Ten
 
 TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
     const TensorRef& exponent) {
+  if (TensorRef fast = fused(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &input, &exponent, &out})) return fast;
   return strong_mul(conj_of(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
       number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
       number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
@@ -465,7 +477,7 @@ Storage pow(const Storage& input, const Storage& exponent) {
   return kernels::elementwise(kPowSpec, loops[kPow], {&input, &exponent});
 }
 TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+  if (TP_UNLIKELY(batch::any(input, exponent)))
     return pow_batched(input, exponent);
   TensorRef out = wiring::wrap(pow(input->storage(), exponent->storage()));
   if (wiring::records(input, exponent)) {
@@ -484,13 +496,13 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
   return out;
 }
 TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+  if (TP_UNLIKELY(batch::any(input, exponent)))
     return pow__batched(input, exponent);
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(PowBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    dual = pow(input, exponent);
+    dual = pow(wiring::before_change(input, input), wiring::before_change(exponent, input));
   Ref<PowBackward> node;
   if (record) {
     node = make_node<PowBackward>();
@@ -498,7 +510,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, exponent);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, exponent);
   }
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
@@ -508,7 +520,7 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent, out_))
+  if (TP_UNLIKELY(batch::any(input, exponent, out_)))
     return batch::assign_out(PowBackward::schema_v1, out_, pow(input, exponent));
   wiring::check_out(PowBackward::schema_v1, out_, {&input, &exponent});
   const Storage* const operands[] = {&input->storage(), &exponent->storage()};
@@ -555,6 +567,7 @@ constexpr ElementwiseSpec kRemainderSpec{&RemainderBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRemainderVjpOtherSpec{&RemainderBackward::schema_v1, 3};
 
 TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(floor(div(input, other))), g);
 }
 
@@ -583,7 +596,7 @@ Storage remainder(const Storage& input, const Storage& other) {
   return kernels::elementwise(kRemainderSpec, loops[kRemainder], {&input, &other});
 }
 TensorRef remainder(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return remainder_batched(input, other);
   TensorRef out = wiring::wrap(remainder(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -601,13 +614,13 @@ TensorRef remainder(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return remainder__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = remainder(input, other);
+    dual = remainder(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<RemainderBackward> node;
   if (record) {
     node = make_node<RemainderBackward>();
@@ -615,7 +628,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kRemainderSpec, loops[kRemainder], input->storage(), {&input->storage(),
@@ -625,7 +638,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(RemainderBackward::schema_v1, out_, remainder(input, other));
   wiring::check_out(RemainderBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -669,6 +682,7 @@ constexpr ElementwiseSpec kRsubSpec{&RsubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRsubVjpInputSpec{&RsubBackward::schema_v1, 1};
 
 TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
@@ -693,7 +707,7 @@ Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kRsubSpec, loops[kRsub], {&input, &other}, {alpha});
 }
 TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return rsub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -741,11 +755,15 @@ constexpr ElementwiseSpec kSmoothL1VjpInputSpec{&SmoothL1Backward::schema_v1, 3}
 constexpr ElementwiseSpec kSmoothL1VjpTargetSpec{&SmoothL1Backward::schema_v1, 3};
 
 TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  if (TensorRef fast = fused(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &input, &target},
+      {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
       target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), g);
 }
 
 TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  if (TensorRef fast = fused(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &input, &target},
+      {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
       input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), g);
 }
@@ -773,7 +791,7 @@ Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
   return kernels::elementwise(kSmoothL1Spec, loops[kSmoothL1], {&input, &target}, {beta});
 }
 TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return smooth_l1_batched(input, target, beta);
   TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
   if (wiring::records(input, target)) {
@@ -826,10 +844,14 @@ constexpr ElementwiseSpec kSquaredDifferenceVjpInputSpec{&SquaredDifferenceBackw
 constexpr ElementwiseSpec kSquaredDifferenceVjpTargetSpec{&SquaredDifferenceBackward::schema_v1, 3};
 
 TensorRef squared_difference_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), g);
 }
 
 TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), g);
 }
 
@@ -854,7 +876,7 @@ Storage squared_difference(const Storage& input, const Storage& target) {
   return kernels::elementwise(kSquaredDifferenceSpec, loops[kSquaredDifference], {&input, &target});
 }
 TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return squared_difference_batched(input, target);
   TensorRef out = wiring::wrap(squared_difference(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -905,9 +927,15 @@ constexpr ElementwiseSpec kStrongMulSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpInputSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpOtherSpec{&StrongMulBackward::schema_v1, 2};
 
-TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
+TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, &other})) return fast;
+  return strong_mul(conj_of(other), g);
+}
 
-TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
+TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, &input})) return fast;
+  return strong_mul(conj_of(input), g);
+}
 
 TP_COLD TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
@@ -928,7 +956,7 @@ Storage strong_mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kStrongMulSpec, loops[kStrongMul], {&input, &other});
 }
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return strong_mul_batched(input, other);
   TensorRef out = wiring::wrap(strong_mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -979,6 +1007,7 @@ constexpr ElementwiseSpec kSubSpec{&SubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kSubVjpOtherSpec{&SubBackward::schema_v1, 1};
 
 TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
@@ -1009,7 +1038,7 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kSubSpec, loops[kSub], {&input, &other}, {alpha});
 }
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return sub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(sub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -1026,13 +1055,13 @@ TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return sub__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(SubBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = sub(input, other, alpha);
+    dual = sub(wiring::before_change(input, input), wiring::before_change(other, input), alpha);
   Ref<SubBackward> node;
   if (record) {
     node = make_node<SubBackward>();
@@ -1049,7 +1078,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(SubBackward::schema_v1, out_, sub(input, other, alpha));
   wiring::check_out(SubBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
@@ -1094,11 +1123,13 @@ constexpr ElementwiseSpec kXlog1pyVjpInputSpec{&Xlog1pyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
 
 TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), g);
 }
 
 TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
 }
 
@@ -1121,7 +1152,7 @@ Storage xlog1py(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlog1pySpec, loops[kXlog1py], {&input, &other});
 }
 TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlog1py_batched(input, other);
   TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1173,11 +1204,13 @@ constexpr ElementwiseSpec kXlogyVjpInputSpec{&XlogyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlogyVjpOtherSpec{&XlogyBackward::schema_v1, 3};
 
 TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), g);
 }
 
 TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, other), g);
 }
 
@@ -1206,7 +1239,7 @@ Storage xlogy(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlogySpec, loops[kXlogy], {&input, &other});
 }
 TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlogy_batched(input, other);
   TensorRef out = wiring::wrap(xlogy(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1224,13 +1257,13 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlogy__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(XlogyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = xlogy(input, other);
+    dual = xlogy(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<XlogyBackward> node;
   if (record) {
     node = make_node<XlogyBackward>();
@@ -1238,7 +1271,7 @@ TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
@@ -1247,7 +1280,7 @@ TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(XlogyBackward::schema_v1, out_, xlogy(input, other));
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1293,6 +1326,7 @@ constexpr ElementwiseSpec kZetaSpec{&ZetaBackward::schema_v1, 2, 0, Promote::Flo
 constexpr ElementwiseSpec kZetaVjpOtherSpec{&ZetaBackward::schema_v1, 3};
 
 TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), g);
 }
 
@@ -1315,7 +1349,7 @@ Storage zeta(const Storage& input, const Storage& other) {
   return kernels::elementwise(kZetaSpec, loops[kZeta], {&input, &other});
 }
 TensorRef zeta(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return zeta_batched(input, other);
   TensorRef out = wiring::wrap(zeta(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1333,7 +1367,7 @@ TensorRef zeta(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(ZetaBackward::schema_v1, out_, zeta(input, other));
   wiring::check_out(ZetaBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

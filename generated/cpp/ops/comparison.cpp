@@ -54,13 +54,13 @@ Storage eq(const Storage& input, const Storage& other) {
   return kernels::elementwise(kEqSpec, loops[kEq], {&input, &other});
 }
 TensorRef eq(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return eq_batched(input, other);
   TensorRef out = wiring::wrap(eq(input->storage(), other->storage()));
   return out;
 }
 TensorRef eq_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return eq__batched(input, other);
   wiring::check_inplace(kEqSchema, input, false);
   kernels::elementwise_into(kEqSpec, loops[kEq], input->storage(), {&input->storage(), &other->storage()});
@@ -68,7 +68,7 @@ TensorRef eq_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kEqSchema, out_, eq(input, other));
   wiring::check_out(kEqSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -104,13 +104,13 @@ Storage ge(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGeSpec, loops[kGe], {&input, &other});
 }
 TensorRef ge(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ge_batched(input, other);
   TensorRef out = wiring::wrap(ge(input->storage(), other->storage()));
   return out;
 }
 TensorRef ge_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ge__batched(input, other);
   wiring::check_inplace(kGeSchema, input, false);
   kernels::elementwise_into(kGeSpec, loops[kGe], input->storage(), {&input->storage(), &other->storage()});
@@ -118,7 +118,7 @@ TensorRef ge_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGeSchema, out_, ge(input, other));
   wiring::check_out(kGeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -154,13 +154,13 @@ Storage gt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGtSpec, loops[kGt], {&input, &other});
 }
 TensorRef gt(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gt_batched(input, other);
   TensorRef out = wiring::wrap(gt(input->storage(), other->storage()));
   return out;
 }
 TensorRef gt_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gt__batched(input, other);
   wiring::check_inplace(kGtSchema, input, false);
   kernels::elementwise_into(kGtSpec, loops[kGt], input->storage(), {&input->storage(), &other->storage()});
@@ -168,7 +168,7 @@ TensorRef gt_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGtSchema, out_, gt(input, other));
   wiring::check_out(kGtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -201,7 +201,7 @@ Storage isclose_real(const Storage& input, const Storage& other, double rtol, do
   return kernels::elementwise(kIscloseRealSpec, loops[kIscloseReal], {&input, &other}, {atol, rtol, equal_nan});
 }
 TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return isclose_real_batched(input, other, rtol, atol, equal_nan);
   TensorRef out = wiring::wrap(isclose_real(input->storage(), other->storage(), rtol, atol, equal_nan));
   return out;
@@ -222,7 +222,7 @@ TP_COLD TensorRef isfinite_batched(const TensorRef& input) {
 
 Storage isfinite(const Storage& input) { return kernels::elementwise(kIsfiniteSpec, loops[kIsfinite], {&input}); }
 TensorRef isfinite(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isfinite_batched(input);
   TensorRef out = wiring::wrap(isfinite(input->storage()));
   return out;
@@ -243,7 +243,7 @@ TP_COLD TensorRef isinf_batched(const TensorRef& input) {
 
 Storage isinf(const Storage& input) { return kernels::elementwise(kIsinfSpec, loops[kIsinf], {&input}); }
 TensorRef isinf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isinf_batched(input);
   TensorRef out = wiring::wrap(isinf(input->storage()));
   return out;
@@ -264,7 +264,7 @@ TP_COLD TensorRef isnan_batched(const TensorRef& input) {
 
 Storage isnan(const Storage& input) { return kernels::elementwise(kIsnanSpec, loops[kIsnan], {&input}); }
 TensorRef isnan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isnan_batched(input);
   TensorRef out = wiring::wrap(isnan(input->storage()));
   return out;
@@ -285,13 +285,13 @@ TP_COLD TensorRef isneginf_batched(const TensorRef& input) {
 
 Storage isneginf(const Storage& input) { return kernels::elementwise(kIsneginfSpec, loops[kIsneginf], {&input}); }
 TensorRef isneginf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isneginf_batched(input);
   TensorRef out = wiring::wrap(isneginf(input->storage()));
   return out;
 }
 TensorRef isneginf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kIsneginfSchema, out_, isneginf(input));
   wiring::check_out(kIsneginfSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -319,13 +319,13 @@ TP_COLD TensorRef isposinf_batched(const TensorRef& input) {
 
 Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSpec, loops[kIsposinf], {&input}); }
 TensorRef isposinf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isposinf_batched(input);
   TensorRef out = wiring::wrap(isposinf(input->storage()));
   return out;
 }
 TensorRef isposinf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kIsposinfSchema, out_, isposinf(input));
   wiring::check_out(kIsposinfSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -361,13 +361,13 @@ Storage le(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLeSpec, loops[kLe], {&input, &other});
 }
 TensorRef le(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return le_batched(input, other);
   TensorRef out = wiring::wrap(le(input->storage(), other->storage()));
   return out;
 }
 TensorRef le_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return le__batched(input, other);
   wiring::check_inplace(kLeSchema, input, false);
   kernels::elementwise_into(kLeSpec, loops[kLe], input->storage(), {&input->storage(), &other->storage()});
@@ -375,7 +375,7 @@ TensorRef le_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLeSchema, out_, le(input, other));
   wiring::check_out(kLeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -411,13 +411,13 @@ Storage lt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLtSpec, loops[kLt], {&input, &other});
 }
 TensorRef lt(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lt_batched(input, other);
   TensorRef out = wiring::wrap(lt(input->storage(), other->storage()));
   return out;
 }
 TensorRef lt_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lt__batched(input, other);
   wiring::check_inplace(kLtSchema, input, false);
   kernels::elementwise_into(kLtSpec, loops[kLt], input->storage(), {&input->storage(), &other->storage()});
@@ -425,7 +425,7 @@ TensorRef lt_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLtSchema, out_, lt(input, other));
   wiring::check_out(kLtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -461,13 +461,13 @@ Storage ne(const Storage& input, const Storage& other) {
   return kernels::elementwise(kNeSpec, loops[kNe], {&input, &other});
 }
 TensorRef ne(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ne_batched(input, other);
   TensorRef out = wiring::wrap(ne(input->storage(), other->storage()));
   return out;
 }
 TensorRef ne_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ne__batched(input, other);
   wiring::check_inplace(kNeSchema, input, false);
   kernels::elementwise_into(kNeSpec, loops[kNe], input->storage(), {&input->storage(), &other->storage()});
@@ -475,7 +475,7 @@ TensorRef ne_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kNeSchema, out_, ne(input, other));
   wiring::check_out(kNeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -503,13 +503,13 @@ TP_COLD TensorRef signbit_batched(const TensorRef& input) {
 
 Storage signbit(const Storage& input) { return kernels::elementwise(kSignbitSpec, loops[kSignbit], {&input}); }
 TensorRef signbit(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return signbit_batched(input);
   TensorRef out = wiring::wrap(signbit(input->storage()));
   return out;
 }
 TensorRef signbit_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kSignbitSchema, out_, signbit(input));
   wiring::check_out(kSignbitSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

@@ -463,13 +463,14 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
   return clamp_compose<TensorRef>(input, min, max);
 }
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+  if (TP_UNLIKELY(batch::any(input, min, max)))
     return batch::assign(kClampSchema, input, clamp(batch::kept(input, min, max), min, max));
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    dual = clamp(input, min, max);
+    dual = clamp(wiring::before_change(input, input), wiring::before_change(min, input), wiring::before_change(max,
+        input));
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());

@@ -166,13 +166,13 @@ Storage mvlgamma(const Storage& input, std::int64_t p) {
 }
 TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
 TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kMvlgammaSchema, input, mvlgamma(batch::kept(input), p));
   const bool record = wiring::records(input);
   wiring::check_inplace(kMvlgammaSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mvlgamma(input, p);
+    dual = mvlgamma(wiring::before_change(input, input), p);
   TensorRef result = record ? mvlgamma(clone(input), p) : mvlgamma(input, p);
   kernels::copy_broadcast("mvlgamma_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());

@@ -56,7 +56,7 @@ Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
@@ -337,7 +337,7 @@ Storage conv_transpose(const Storage& input, const Storage& weight, const Storag
 }
 TensorRef conv_transpose(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return conv_transpose_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -586,7 +586,7 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -699,7 +699,7 @@ Storage convolution_input_backward(const Storage& grad, const Storage& weight, c
 }
 TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
       dilation, groups));
@@ -809,7 +809,7 @@ Storage convolution_mode(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
@@ -919,7 +919,7 @@ Storage convolution_mode_input_backward(const Storage& grad, const Storage& weig
 }
 TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
       padding, dilation, groups));
@@ -1057,7 +1057,7 @@ Storage convolution_mode_weight_backward(const Storage& grad, const Storage& inp
 }
 TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
       padding, dilation, groups));
@@ -1194,7 +1194,7 @@ Storage convolution_weight_backward(const Storage& grad, const Storage& input, c
 }
 TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
       dilation, groups));
@@ -1274,7 +1274,7 @@ Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilati
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return im2col_batched(input, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {

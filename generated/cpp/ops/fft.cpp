@@ -87,7 +87,7 @@ Storage fft(const Storage& input, std::optional<std::int64_t> n, std::int64_t di
 }
 TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(fft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -140,7 +140,7 @@ Storage fft2(const Storage& input, const std::optional<Dims>& s, const std::opti
 }
 TensorRef fft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(fft2(input->storage(), s, dim, norm));
@@ -180,7 +180,7 @@ Storage fftn(const Storage& input, const std::optional<Dims>& s, const std::opti
 }
 TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(fftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -261,7 +261,7 @@ Storage fit_size(const Storage& input, const Dims& size) {
   return kernels::fit_size(FitSizeBackward::schema_v1, input, size);
 }
 TensorRef fit_size(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fit_size_batched(input, size);
   TensorRef out = wiring::wrap(fit_size(input->storage(), size));
   if (wiring::records(input)) {
@@ -336,7 +336,7 @@ Storage hfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef hfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft(input->storage(), n, dim, norm));
@@ -364,7 +364,7 @@ Storage hfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft2(input->storage(), s, dim, norm));
@@ -392,7 +392,7 @@ Storage hfftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfftn(input->storage(), s, dim, norm));
@@ -431,7 +431,7 @@ Storage ifft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(ifft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -484,7 +484,7 @@ Storage ifft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef ifft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ifft2(input->storage(), s, dim, norm));
@@ -524,7 +524,7 @@ Storage ifftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(ifftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -598,7 +598,7 @@ Storage ihfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t 
 }
 TensorRef ihfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft(input->storage(), n, dim, norm));
@@ -626,7 +626,7 @@ Storage ihfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft2(input->storage(), s, dim, norm));
@@ -654,7 +654,7 @@ Storage ihfftn(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfftn(input->storage(), s, dim, norm));
@@ -693,7 +693,7 @@ Storage irfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t 
 }
 TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(irfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -746,7 +746,7 @@ Storage irfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef irfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(irfft2(input->storage(), s, dim, norm));
@@ -788,7 +788,7 @@ Storage irfftn(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(irfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -946,7 +946,7 @@ Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(rfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -1000,7 +1000,7 @@ Storage rfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef rfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(rfft2(input->storage(), s, dim, norm));
@@ -1043,7 +1043,7 @@ Storage rfftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(rfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {

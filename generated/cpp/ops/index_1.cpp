@@ -110,7 +110,7 @@ Storage as_strided_backward(const Storage& grad, const Dims& input_size, const D
 }
 TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return as_strided_backward_batched(grad, input_size, size, stride, storage_offset);
   TensorRef slope = wiring::wrap(as_strided_backward(grad->storage(), input_size, size, stride, storage_offset));
   if (wiring::records(grad)) {
@@ -190,7 +190,7 @@ Storage as_strided_scatter(const Storage& input, const Storage& src, const Dims&
 }
 TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return as_strided_scatter_batched(input, src, size, stride, storage_offset);
   TensorRef out = wiring::wrap(as_strided_scatter(input->storage(), src->storage(), size, stride, storage_offset));
   if (wiring::records(input, src)) {
@@ -251,7 +251,7 @@ Storage bincount(const Storage& input, const Storage& weights, std::int64_t minl
   return kernels::bincount(kBincountSchema, input, weights, minlength);
 }
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weights))
+  if (TP_UNLIKELY(batch::any(input, weights)))
     return bincount_batched(input, weights, minlength);
   TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
   return out;
@@ -315,7 +315,7 @@ Storage diagonal_backward(const Storage& grad, const Dims& size, std::int64_t of
 }
 TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return diagonal_backward_batched(grad, size, offset, dim1, dim2);
   TensorRef slope = wiring::wrap(diagonal_backward(grad->storage(), size, offset, dim1, dim2));
   if (wiring::records(grad)) {
@@ -388,7 +388,7 @@ Storage diagonal_scatter(const Storage& input, const Storage& src, std::int64_t 
 }
 TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return diagonal_scatter_batched(input, src, offset, dim1, dim2);
   TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
   if (wiring::records(input, src)) {
@@ -499,7 +499,7 @@ Storage embedding_backward(const Storage& grad, const Storage& input, std::int64
 }
 TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std::int64_t num_weights,
     std::optional<std::int64_t> padding_idx) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return embedding_backward_batched(grad, input, num_weights, padding_idx);
   TensorRef slope = wiring::wrap(embedding_backward(grad->storage(), input->storage(), num_weights, padding_idx));
   if (wiring::records(grad)) {
@@ -566,7 +566,7 @@ Storage embedding_rows(const Storage& input, const Storage& weight, std::optiona
   return kernels::embedding(EmbeddingRowsBackward::schema_v1, input, weight, padding_idx);
 }
 TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+  if (TP_UNLIKELY(batch::any(input, weight)))
     return embedding_rows_batched(input, weight, padding_idx);
   TensorRef out = wiring::wrap(embedding_rows(input->storage(), weight->storage(), padding_idx));
   if (wiring::records(weight)) {
@@ -631,7 +631,7 @@ Storage gather(const Storage& input, std::int64_t dim, const Storage& index) {
   return kernels::gather(GatherBackward::schema_v1, input, dim, index);
 }
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return gather_batched(input, dim, index);
   TensorRef out = wiring::wrap(gather(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
@@ -693,7 +693,7 @@ Storage index(const Storage& input, std::span<const Storage> indices) {
   return kernels::index(IndexBackward::schema_v1, input, indices);
 }
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices))
+  if (TP_UNLIKELY(batch::any(input, indices)))
     return index_batched(input, indices);
   TensorRef out = wiring::wrap(index(input->storage(), storages_of(indices)));
   if (wiring::records(input)) {
@@ -773,7 +773,7 @@ Storage index_add(const Storage& input, std::int64_t dim, const Storage& index, 
 }
 TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_add_batched(input, dim, index, source, alpha);
   TensorRef out = wiring::wrap(index_add(input->storage(), dim, index->storage(), source->storage(), alpha));
   if (wiring::records(input, source)) {
@@ -793,14 +793,15 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
 }
 TensorRef index_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(IndexAddBackward::schema_v1, input, index_add(batch::kept(input, index, source), dim, index,
         source, alpha));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexAddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = index_add(input, dim, index, source, alpha);
+    dual = index_add(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(source, input), alpha);
   Ref<IndexAddBackward> node;
   if (record) {
     node = make_node<IndexAddBackward>();
@@ -881,7 +882,7 @@ Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_copy(IndexCopyBackward::schema_v1, input, dim, index, source);
 }
 TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_copy_batched(input, dim, index, source);
   TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
   if (wiring::records(input, source)) {
@@ -899,14 +900,15 @@ TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& 
   return out;
 }
 TensorRef index_copy_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(IndexCopyBackward::schema_v1, input, index_copy(batch::kept(input, index, source), dim, index,
         source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(IndexCopyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = index_copy(input, dim, index, source);
+    dual = index_copy(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(source, input));
   Ref<IndexCopyBackward> node;
   if (record) {
     node = make_node<IndexCopyBackward>();
@@ -988,7 +990,7 @@ Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index,
   return kernels::index_fill(IndexFillBackward::schema_v1, input, dim, index, value);
 }
 TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+  if (TP_UNLIKELY(batch::any(input, index, value)))
     return index_fill_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -1006,14 +1008,15 @@ TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& 
   return out;
 }
 TensorRef index_fill_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, value))
+  if (TP_UNLIKELY(batch::any(input, index, value)))
     return batch::assign(IndexFillBackward::schema_v1, input, index_fill(batch::kept(input, index, value), dim, index,
         value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(IndexFillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = index_fill(input, dim, index, value);
+    dual = index_fill(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(value, input));
   Ref<IndexFillBackward> node;
   if (record) {
     node = make_node<IndexFillBackward>();
@@ -1100,7 +1103,7 @@ Storage index_put(const Storage& input, std::span<const Storage> indices, const 
 }
 TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+  if (TP_UNLIKELY(batch::any(input, indices, values)))
     return index_put_batched(input, indices, values, accumulate);
   TensorRef out = wiring::wrap(index_put(input->storage(), storages_of(indices), values->storage(), accumulate));
   if (wiring::records(input, values)) {
@@ -1121,14 +1124,14 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
 }
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
     bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, indices, values))
+  if (TP_UNLIKELY(batch::any(input, indices, values)))
     return batch::assign(IndexPutBackward::schema_v1, input, index_put(batch::kept(input, indices, values), indices,
         values, accumulate));
   const bool record = wiring::records(input, values);
   wiring::check_inplace(IndexPutBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
-    dual = index_put(input, indices, values, accumulate);
+    dual = index_put(wiring::before_change(input, input), indices, wiring::before_change(values, input), accumulate);
   Ref<IndexPutBackward> node;
   if (record) {
     node = make_node<IndexPutBackward>();
@@ -1215,14 +1218,15 @@ TensorRef index_reduce(const TensorRef& input, std::int64_t dim, const TensorRef
 }
 TensorRef index_reduce_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(kIndexReduceSchema, input, index_reduce(batch::kept(input, index, source), dim, index, source,
         reduce, include_self));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kIndexReduceSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = index_reduce(input, dim, index, source, reduce, include_self);
+    dual = index_reduce(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(source, input), reduce, include_self);
   TensorRef result = record ? index_reduce(clone(input), dim, index, source, reduce, include_self)
       : index_reduce(input, dim, index, source, reduce, include_self);
   kernels::copy_broadcast("index_reduce_", input->storage(), result->storage());
@@ -1260,7 +1264,7 @@ Storage index_select(const Storage& input, std::int64_t dim, const Storage& inde
   return kernels::index_select(IndexSelectBackward::schema_v1, input, dim, index);
 }
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return index_select_batched(input, dim, index);
   TensorRef out = wiring::wrap(index_select(input->storage(), dim, index->storage()));
   if (wiring::records(input)) {
@@ -1413,7 +1417,7 @@ Storage masked_scatter(const Storage& input, const Storage& mask, const Storage&
   return kernels::masked_scatter(kMaskedScatterSchema, input, mask, source);
 }
 TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+  if (TP_UNLIKELY(batch::any(input, mask, source)))
     return masked_scatter_compose<TensorRef>(input, mask, source);
   if (!(wiring::records(input, source) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &source})))) {
     return wiring::wrap(masked_scatter(input->storage(), mask->storage(), source->storage()));
@@ -1421,13 +1425,14 @@ TensorRef masked_scatter(const TensorRef& input, const TensorRef& mask, const Te
   return masked_scatter_compose<TensorRef>(input, mask, source);
 }
 TensorRef masked_scatter_(const TensorRef& input, const TensorRef& mask, const TensorRef& source) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, source))
+  if (TP_UNLIKELY(batch::any(input, mask, source)))
     return batch::assign(kMaskedScatterSchema, input, masked_scatter(batch::kept(input, mask, source), mask, source));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kMaskedScatterSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = masked_scatter(input, mask, source);
+    dual = masked_scatter(wiring::before_change(input, input), wiring::before_change(mask, input),
+        wiring::before_change(source, input));
   TensorRef result = record ? masked_scatter(clone(input), mask, source) : masked_scatter(input, mask, source);
   kernels::copy_broadcast("masked_scatter_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -1460,7 +1465,7 @@ Storage masked_select(const Storage& input, const Storage& mask) {
   return kernels::masked_select(MaskedSelectBackward::schema_v1, input, mask);
 }
 TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask))
+  if (TP_UNLIKELY(batch::any(input, mask)))
     return masked_select_batched(input, mask);
   TensorRef out = wiring::wrap(masked_select(input->storage(), mask->storage()));
   if (wiring::records(input)) {
@@ -1520,7 +1525,7 @@ Storage masked_select_backward(const Storage& grad, const Storage& mask, const D
   return kernels::masked_select_backward(MaskedSelectBackwardBackward::schema_v1, grad, mask, size);
 }
 TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, mask))
+  if (TP_UNLIKELY(batch::any(grad, mask)))
     return masked_select_backward_batched(grad, mask, size);
   TensorRef slope = wiring::wrap(masked_select_backward(grad->storage(), mask->storage(), size));
   if (wiring::records(grad)) {

@@ -82,7 +82,7 @@ TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
 
 Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
 TensorRef nonzero(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nonzero_batched(input);
   TensorRef out = wiring::wrap(nonzero(input->storage()));
   return out;
@@ -106,7 +106,7 @@ Storage one_hot(const Storage& input, std::int64_t num_classes) {
   return kernels::one_hot(kOneHotSchema, input, num_classes);
 }
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return one_hot_batched(input, num_classes);
   TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
   return out;
@@ -133,13 +133,14 @@ TensorRef put(const TensorRef& input, const TensorRef& index, const TensorRef& s
   return put_compose<TensorRef>(input, index, source, accumulate);
 }
 TensorRef put_(const TensorRef& input, const TensorRef& index, const TensorRef& source, bool accumulate) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, source))
+  if (TP_UNLIKELY(batch::any(input, index, source)))
     return batch::assign(kPutSchema, input, put(batch::kept(input, index, source), index, source, accumulate));
   const bool record = wiring::records(input, source);
   wiring::check_inplace(kPutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &source}))
-    dual = put(input, index, source, accumulate);
+    dual = put(wiring::before_change(input, input), wiring::before_change(index, input), wiring::before_change(source,
+        input), accumulate);
   TensorRef result = record ? put(clone(input), index, source, accumulate) : put(input, index, source, accumulate);
   kernels::copy_broadcast("put_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -164,7 +165,7 @@ Storage repeat_places(const Storage& repeats, std::optional<std::int64_t> output
   return kernels::repeat_places(kRepeatPlacesSchema, repeats, output_size);
 }
 TensorRef repeat_places(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(repeats))
+  if (TP_UNLIKELY(batch::any(repeats)))
     return repeat_places_batched(repeats, output_size);
   TensorRef out = wiring::wrap(repeat_places(repeats->storage(), output_size));
   return out;
@@ -208,7 +209,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter_value(ScatterBackward::schema_v1, input, dim, index, value);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return scatter_batched(input, dim, index, value);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
   if (wiring::records(input)) {
@@ -225,13 +226,13 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index))
+  if (TP_UNLIKELY(batch::any(input, index)))
     return batch::assign(ScatterBackward::schema_v1, input, scatter(batch::kept(input, index), dim, index, value));
   const bool record = wiring::records(input);
   wiring::check_inplace(ScatterBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = scatter(input, dim, index, value);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input), value);
   Ref<ScatterBackward> node;
   if (record) {
     node = make_node<ScatterBackward>();
@@ -309,7 +310,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
   return kernels::scatter(ScatterBackward1::schema_v1, input, dim, index, src);
 }
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_1_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -327,13 +328,14 @@ TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& ind
   return out;
 }
 TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterBackward1::schema_v1, input, scatter(batch::kept(input, index, src), dim, index, src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterBackward1::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter(input, dim, index, src);
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterBackward1> node;
   if (record) {
     node = make_node<ScatterBackward1>();
@@ -414,7 +416,7 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
   return kernels::scatter_add(ScatterAddBackward::schema_v1, input, dim, index, src);
 }
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_add_batched(input, dim, index, src);
   TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -432,14 +434,15 @@ TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef&
   return out;
 }
 TensorRef scatter_add_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(ScatterAddBackward::schema_v1, input, scatter_add(batch::kept(input, index, src), dim, index,
         src));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(ScatterAddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter_add(input, dim, index, src);
+    dual = scatter_add(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input));
   Ref<ScatterAddBackward> node;
   if (record) {
     node = make_node<ScatterAddBackward>();
@@ -501,7 +504,7 @@ Storage scatter_combine(const Storage& input, std::int64_t dim, const Storage& i
 }
 TensorRef scatter_combine(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_combine_compose<TensorRef>(input, dim, index, src, reduce, include_self);
   if (!(wiring::records(input, src) || (modes::any(modes::kForward) && wiring::has_tangents({&input, &src})))) {
     return wiring::wrap(scatter_combine(input->storage(), dim, index->storage(), src->storage(), reduce, include_self));
@@ -643,14 +646,15 @@ TensorRef scatter_reduce(const TensorRef& input, std::int64_t dim, const TensorR
 }
 TensorRef scatter_reduce_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return batch::assign(kScatterReduceSchema, input, scatter_reduce(batch::kept(input, index, src), dim, index, src,
         reduce, include_self));
   const bool record = wiring::records(input, src);
   wiring::check_inplace(kScatterReduceSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = scatter_reduce(input, dim, index, src, reduce, include_self);
+    dual = scatter_reduce(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input), reduce, include_self);
   TensorRef result = record ? scatter_reduce(clone(input), dim, index, src, reduce, include_self)
       : scatter_reduce(input, dim, index, src, reduce, include_self);
   kernels::copy_broadcast("scatter_reduce_", input->storage(), result->storage());
@@ -679,7 +683,7 @@ Storage scatter_reduce_value(const Storage& input, std::int64_t dim, const Stora
 }
 TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
     std::string_view reduce, bool include_self) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, index, src))
+  if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_reduce_value_batched(input, dim, index, src, reduce, include_self);
   TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
       include_self));
@@ -769,7 +773,7 @@ Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bo
   return kernels::searchsorted(kSearchsortedInSchema, sorted_sequence, input, right);
 }
 TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(sorted_sequence, input))
+  if (TP_UNLIKELY(batch::any(sorted_sequence, input)))
     return searchsorted_in_batched(sorted_sequence, input, right);
   TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
   return out;
@@ -802,7 +806,7 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
   return kernels::select_backward(SelectBackwardBackward::schema_v1, grad, size, dim, index);
 }
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return select_backward_batched(grad, size, dim, index);
   TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
   if (wiring::records(grad)) {
@@ -868,7 +872,7 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
   return kernels::select_scatter(SelectScatterBackward::schema_v1, input, src, dim, index);
 }
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return select_scatter_batched(input, src, dim, index);
   TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
   if (wiring::records(input, src)) {
@@ -966,7 +970,7 @@ Storage slice_backward(const Storage& grad, const Dims& size, std::int64_t dim, 
 }
 TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return slice_backward_batched(grad, size, dim, start, end, step);
   TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
   if (wiring::records(grad)) {
@@ -1040,7 +1044,7 @@ Storage slice_scatter(const Storage& input, const Storage& src, std::int64_t dim
 }
 TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return slice_scatter_batched(input, src, dim, start, end, step);
   TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
   if (wiring::records(input, src)) {
@@ -1155,7 +1159,7 @@ Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_
 }
 TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
     std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return unfold_backward_batched(grad, input_size, dimension, size, step);
   TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
   if (wiring::records(grad)) {

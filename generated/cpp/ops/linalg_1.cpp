@@ -146,7 +146,7 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return addbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -174,14 +174,15 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 }
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(AddbmmBackward::schema_v1, input, addbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = addbmm(input, batch1, batch2, beta, alpha);
+    dual = addbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<AddbmmBackward> node;
   if (record) {
     node = make_node<AddbmmBackward>();
@@ -277,7 +278,7 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return addmm_batched(input, mat1, mat2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -304,14 +305,15 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 }
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return batch::assign(AddmmBackward::schema_v1, input, addmm(batch::kept(input, mat1, mat2), mat1, mat2, beta,
         alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
-    dual = addmm(input, mat1, mat2, beta, alpha);
+    dual = addmm(wiring::before_change(input, input), wiring::before_change(mat1, input), wiring::before_change(mat2,
+        input), beta, alpha);
   Ref<AddmmBackward> node;
   if (record) {
     node = make_node<AddmmBackward>();
@@ -409,7 +411,7 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
@@ -431,13 +433,14 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 }
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return batch::assign(AddmvBackward::schema_v1, input, addmv(batch::kept(input, mat, vec), mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
-    dual = addmv(input, mat, vec, beta, alpha);
+    dual = addmv(wiring::before_change(input, input), wiring::before_change(mat, input), wiring::before_change(vec,
+        input), beta, alpha);
   Ref<AddmvBackward> node;
   if (record) {
     node = make_node<AddmvBackward>();
@@ -532,7 +535,7 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
@@ -554,13 +557,14 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 }
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return batch::assign(AddrBackward::schema_v1, input, addr(batch::kept(input, vec1, vec2), vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
-    dual = addr(input, vec1, vec2, beta, alpha);
+    dual = addr(wiring::before_change(input, input), wiring::before_change(vec1, input), wiring::before_change(vec2,
+        input), beta, alpha);
   Ref<AddrBackward> node;
   if (record) {
     node = make_node<AddrBackward>();
@@ -661,7 +665,7 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return baddbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -689,14 +693,15 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 }
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = baddbmm(input, batch1, batch2, beta, alpha);
+    dual = baddbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<BaddbmmBackward> node;
   if (record) {
     node = make_node<BaddbmmBackward>();
@@ -776,7 +781,7 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat2)))
     return bmm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -862,7 +867,7 @@ Storage checked_info(const Storage& info, bool check, std::string_view caller, s
   return kernels::linalg_checked_info(kCheckedInfoSchema, info, check, caller, what);
 }
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(info))
+  if (TP_UNLIKELY(batch::any(info)))
     return checked_info_batched(info, check, caller, what);
   TensorRef out = wiring::wrap(checked_info(info->storage(), check, caller, what));
   return out;
@@ -886,7 +891,7 @@ Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_v
   return kernels::linalg_checked_pivots(kCheckedPivotsSchema, pivots, info, caller);
 }
 TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots, info))
+  if (TP_UNLIKELY(batch::any(pivots, info)))
     return checked_pivots_batched(pivots, info, caller);
   TensorRef out = wiring::wrap(checked_pivots(pivots->storage(), info->storage(), caller));
   return out;
@@ -969,7 +974,7 @@ std::array<Storage, 2> cholesky_ex_core(const Storage& input, bool upper) {
   return kernels::linalg_cholesky_ex(CholeskyExCoreBackward::schema_v1, input, upper);
 }
 std::array<TensorRef, 2> cholesky_ex_core(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_ex_core_batched(input, upper);
   std::array<Storage, 2> results = cholesky_ex_core(input->storage(), upper);
   TensorRef L = wiring::wrap(std::move(results[0]));
@@ -1099,7 +1104,7 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
@@ -1364,7 +1369,7 @@ Storage det(const Storage& A) {
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
@@ -1431,7 +1436,7 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+  if (TP_UNLIKELY(batch::any(input, tensor)))
     return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
@@ -1559,7 +1564,7 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {

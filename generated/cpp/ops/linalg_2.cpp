@@ -137,7 +137,7 @@ std::array<Storage, 2> inv_ex_core(const Storage& A) {
   return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return inv_ex_core_batched(A);
   std::array<Storage, 2> results = inv_ex_core(A->storage());
   TensorRef inverse = wiring::wrap(std::move(results[0]));
@@ -216,7 +216,7 @@ std::array<Storage, 3> ldl_core(const Storage& A, bool hermitian) {
   return kernels::linalg_ldl_factor(kLdlCoreSchema, A, hermitian);
 }
 std::array<TensorRef, 3> ldl_core(const TensorRef& A, bool hermitian) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return ldl_core_batched(A, hermitian);
   std::array<Storage, 3> results = ldl_core(A->storage(), hermitian);
   TensorRef LD = wiring::wrap(std::move(results[0]));
@@ -314,7 +314,7 @@ Storage ldl_solve(const Storage& LD, const Storage& pivots, const Storage& B, bo
   return kernels::linalg_ldl_solve(LdlSolveBackward::schema_v1, LD, pivots, B, hermitian);
 }
 TensorRef ldl_solve(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(LD, pivots, B))
+  if (TP_UNLIKELY(batch::any(LD, pivots, B)))
     return ldl_solve_batched(LD, pivots, B, hermitian);
   TensorRef out = wiring::wrap(ldl_solve(LD->storage(), pivots->storage(), B->storage(), hermitian));
   if (wiring::records(B)) {
@@ -424,7 +424,7 @@ std::array<Storage, 2> linalg_eig(const Storage& A) {
   return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eig_batched(A);
   std::array<Storage, 2> results = linalg_eig(A->storage());
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
@@ -502,7 +502,7 @@ std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
 }
 std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigh_batched(A, UPLO);
   std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
   TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
@@ -555,7 +555,7 @@ V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
 
 Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
 TensorRef linalg_eigvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigvals_compose<TensorRef>(A);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_eigvals(A->storage()));
@@ -578,7 +578,7 @@ Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
   return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
 }
 TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
@@ -698,7 +698,7 @@ Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage&
   return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
 }
 TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(LU, pivots, B))
+  if (TP_UNLIKELY(batch::any(LU, pivots, B)))
     return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
   TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
   if (wiring::records(LU, B)) {
@@ -837,7 +837,7 @@ std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
   return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
 }
 std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_qr_batched(A, mode);
   std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
   TensorRef Q = wiring::wrap(std::move(results[0]));
@@ -923,7 +923,7 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
@@ -1013,7 +1013,7 @@ Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, 
   return kernels::linalg_solve_triangular(LinalgSolveTriangularBackward::schema_v1, A, B, upper, left, unitriangular);
 }
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_triangular_batched(A, B, upper, left, unitriangular);
   TensorRef out = wiring::wrap(linalg_solve_triangular(A->storage(), B->storage(), upper, left, unitriangular));
   if (wiring::records(A, B)) {
@@ -1097,7 +1097,7 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
@@ -1156,7 +1156,7 @@ V linalg_svdvals_compose(const V& A) { return std::get<1>(linalg_svd(A, false));
 
 Storage linalg_svdvals(const Storage& A) { return kernels::linalg_svdvals(kLinalgSvdvalsSchema, A); }
 TensorRef linalg_svdvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svdvals_compose<TensorRef>(A);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_svdvals(A->storage()));
@@ -1234,7 +1234,7 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return linear_batched(input, weight, bias);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1347,7 +1347,7 @@ std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optio
   return kernels::linalg_lstsq(LstsqCoreBackward::schema_v1, A, B, rcond);
 }
 std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return lstsq_core_batched(A, B, rcond);
   std::array<Storage, 4> results = lstsq_core(A->storage(), B->storage(), rcond);
   TensorRef solution = wiring::wrap(std::move(results[0]));
@@ -1431,7 +1431,7 @@ std::array<Storage, 3> lu_core(const Storage& A, bool pivot) {
   return kernels::linalg_lu_core(LuCoreBackward::schema_v1, A, pivot);
 }
 std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return lu_core_batched(A, pivot);
   std::array<Storage, 3> results = lu_core(A->storage(), pivot);
   TensorRef LU = wiring::wrap(std::move(results[0]));
@@ -1540,7 +1540,7 @@ Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype) {
   return kernels::linalg_permutation(kLuPermutationSchema, pivots, n, dtype);
 }
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots))
+  if (TP_UNLIKELY(batch::any(pivots)))
     return lu_permutation_batched(pivots, n, dtype);
   TensorRef out = wiring::wrap(lu_permutation(pivots->storage(), n, dtype));
   return out;

@@ -179,7 +179,7 @@ Storage matmul(const Storage& input, const Storage& other) {
   return kernels::matmul(MatmulBackward::schema_v1, input, other);
 }
 TensorRef matmul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return matmul_batched(input, other);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -254,7 +254,7 @@ Storage matrix_exp(const Storage& input) {
   return kernels::linalg_matrix_exp(MatrixExpBackward::schema_v1, input);
 }
 TensorRef matrix_exp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return matrix_exp_batched(input);
   TensorRef out = wiring::wrap(matrix_exp(input->storage()));
   if (wiring::records(input)) {
@@ -452,7 +452,7 @@ Storage mm(const Storage& input, const Storage& mat2) {
   return kernels::mm(MmBackward::schema_v1, input, mat2);
 }
 TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat2)))
     return mm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -531,7 +531,7 @@ Storage mv(const Storage& input, const Storage& vec) {
   return kernels::mv(MvBackward::schema_v1, input, vec);
 }
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
+  if (TP_UNLIKELY(batch::any(input, vec)))
     return mv_batched(input, vec);
   TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
   if (wiring::records(input, vec)) {
@@ -657,7 +657,7 @@ Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<do
   return kernels::linalg_pinv(PinvCoreBackward::schema_v1, A, atol, rtol, hermitian);
 }
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return pinv_core_batched(A, atol, rtol, hermitian);
   TensorRef out = wiring::wrap(pinv_core(A->storage(), atol, rtol, hermitian));
   if (wiring::records(A)) {
@@ -744,7 +744,7 @@ Storage refused(const Storage& A, std::string_view message) {
   return kernels::linalg_refused(kRefusedSchema, A, message);
 }
 TensorRef refused(const TensorRef& A, std::string_view message) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return refused_batched(A, message);
   TensorRef out = wiring::wrap(refused(A->storage(), message));
   return out;
@@ -787,7 +787,7 @@ std::array<Storage, 2> slogdet(const Storage& A) {
   return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
 }
 std::array<TensorRef, 2> slogdet(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return slogdet_batched(A);
   std::array<Storage, 2> results = slogdet(A->storage());
   TensorRef sign = wiring::wrap(std::move(results[0]));

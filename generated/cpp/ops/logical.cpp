@@ -52,13 +52,13 @@ Storage bitwise_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseAndSpec, loops[kBitwiseAnd], {&input, &other});
 }
 TensorRef bitwise_and(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_and_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_and__batched(input, other);
   wiring::check_inplace(kBitwiseAndSchema, input, false);
   kernels::elementwise_into(kBitwiseAndSpec, loops[kBitwiseAnd], input->storage(), {&input->storage(),
@@ -67,7 +67,7 @@ TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseAndSchema, out_, bitwise_and(input, other));
   wiring::check_out(kBitwiseAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -105,13 +105,13 @@ Storage bitwise_left_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], {&input, &other});
 }
 TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_left_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_left_shift__batched(input, other);
   wiring::check_inplace(kBitwiseLeftShiftSchema, input, false);
   kernels::elementwise_into(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], input->storage(), {&input->storage(),
@@ -120,7 +120,7 @@ TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseLeftShiftSchema, out_, bitwise_left_shift(input, other));
   wiring::check_out(kBitwiseLeftShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -157,13 +157,13 @@ Storage bitwise_not(const Storage& input) {
   return kernels::elementwise(kBitwiseNotSpec, loops[kBitwiseNot], {&input});
 }
 TensorRef bitwise_not(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bitwise_not_batched(input);
   TensorRef out = wiring::wrap(bitwise_not(input->storage()));
   return out;
 }
 TensorRef bitwise_not_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bitwise_not__batched(input);
   wiring::check_inplace(kBitwiseNotSchema, input, false);
   kernels::elementwise_into(kBitwiseNotSpec, loops[kBitwiseNot], input->storage(), {&input->storage()});
@@ -171,7 +171,7 @@ TensorRef bitwise_not_(const TensorRef& input) {
   return input;
 }
 TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kBitwiseNotSchema, out_, bitwise_not(input));
   wiring::check_out(kBitwiseNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -208,13 +208,13 @@ Storage bitwise_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseOrSpec, loops[kBitwiseOr], {&input, &other});
 }
 TensorRef bitwise_or(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_or_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_or__batched(input, other);
   wiring::check_inplace(kBitwiseOrSchema, input, false);
   kernels::elementwise_into(kBitwiseOrSpec, loops[kBitwiseOr], input->storage(), {&input->storage(),
@@ -223,7 +223,7 @@ TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseOrSchema, out_, bitwise_or(input, other));
   wiring::check_out(kBitwiseOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -261,13 +261,13 @@ Storage bitwise_right_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], {&input, &other});
 }
 TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_right_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_right_shift__batched(input, other);
   wiring::check_inplace(kBitwiseRightShiftSchema, input, false);
   kernels::elementwise_into(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], input->storage(), {&input->storage(),
@@ -276,7 +276,7 @@ TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseRightShiftSchema, out_, bitwise_right_shift(input, other));
   wiring::check_out(kBitwiseRightShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -314,13 +314,13 @@ Storage bitwise_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseXorSpec, loops[kBitwiseXor], {&input, &other});
 }
 TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_xor_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_xor__batched(input, other);
   wiring::check_inplace(kBitwiseXorSchema, input, false);
   kernels::elementwise_into(kBitwiseXorSpec, loops[kBitwiseXor], input->storage(), {&input->storage(),
@@ -329,7 +329,7 @@ TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseXorSchema, out_, bitwise_xor(input, other));
   wiring::check_out(kBitwiseXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -367,13 +367,13 @@ Storage logical_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalAndSpec, loops[kLogicalAnd], {&input, &other});
 }
 TensorRef logical_and(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_and_batched(input, other);
   TensorRef out = wiring::wrap(logical_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_and__batched(input, other);
   wiring::check_inplace(kLogicalAndSchema, input, false);
   kernels::elementwise_into(kLogicalAndSpec, loops[kLogicalAnd], input->storage(), {&input->storage(),
@@ -382,7 +382,7 @@ TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalAndSchema, out_, logical_and(input, other));
   wiring::check_out(kLogicalAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -419,13 +419,13 @@ Storage logical_not(const Storage& input) {
   return kernels::elementwise(kLogicalNotSpec, loops[kLogicalNot], {&input});
 }
 TensorRef logical_not(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logical_not_batched(input);
   TensorRef out = wiring::wrap(logical_not(input->storage()));
   return out;
 }
 TensorRef logical_not_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logical_not__batched(input);
   wiring::check_inplace(kLogicalNotSchema, input, false);
   kernels::elementwise_into(kLogicalNotSpec, loops[kLogicalNot], input->storage(), {&input->storage()});
@@ -433,7 +433,7 @@ TensorRef logical_not_(const TensorRef& input) {
   return input;
 }
 TensorRef logical_not_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kLogicalNotSchema, out_, logical_not(input));
   wiring::check_out(kLogicalNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -470,13 +470,13 @@ Storage logical_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalOrSpec, loops[kLogicalOr], {&input, &other});
 }
 TensorRef logical_or(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_or_batched(input, other);
   TensorRef out = wiring::wrap(logical_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_or__batched(input, other);
   wiring::check_inplace(kLogicalOrSchema, input, false);
   kernels::elementwise_into(kLogicalOrSpec, loops[kLogicalOr], input->storage(), {&input->storage(),
@@ -485,7 +485,7 @@ TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalOrSchema, out_, logical_or(input, other));
   wiring::check_out(kLogicalOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -523,13 +523,13 @@ Storage logical_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalXorSpec, loops[kLogicalXor], {&input, &other});
 }
 TensorRef logical_xor(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_xor_batched(input, other);
   TensorRef out = wiring::wrap(logical_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_xor__batched(input, other);
   wiring::check_inplace(kLogicalXorSchema, input, false);
   kernels::elementwise_into(kLogicalXorSpec, loops[kLogicalXor], input->storage(), {&input->storage(),
@@ -538,7 +538,7 @@ TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalXorSchema, out_, logical_xor(input, other));
   wiring::check_out(kLogicalXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

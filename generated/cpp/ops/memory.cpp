@@ -76,7 +76,7 @@ TP_COLD void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtyp
 
 Storage cast(const Storage& input, Dtype dtype) { return kernels::cast(CastBackward::schema_v1, input, dtype); }
 TensorRef cast(const TensorRef& input, Dtype dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cast_batched(input, dtype);
   TensorRef out = wiring::wrap(cast(input->storage(), dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -128,7 +128,7 @@ TP_COLD void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage clone(const Storage& input) { return kernels::clone(CloneBackward::schema_v1, input); }
 TensorRef clone(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return clone_batched(input);
   TensorRef out = wiring::wrap(clone(input->storage()));
   if (wiring::records(input)) {
@@ -180,7 +180,7 @@ TP_COLD void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage compact(const Storage& input) { return kernels::contiguous(CompactBackward::schema_v1, input); }
 TensorRef compact(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return compact_batched(input);
   TensorRef out = wiring::wrap(compact(input->storage()));
   if (wiring::records(input)) {
@@ -260,7 +260,7 @@ TP_COLD void copy_set_tangent(const TensorRef& out, const TensorRef& input, cons
 
 Storage copy(const Storage& input, const Storage& src) { return kernels::copy(CopyBackward::schema_v1, input, src); }
 TensorRef copy(const TensorRef& input, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return copy_batched(input, src);
   TensorRef out = wiring::wrap(copy(input->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -276,13 +276,13 @@ TensorRef copy(const TensorRef& input, const TensorRef& src) {
   return out;
 }
 TensorRef copy_(const TensorRef& input, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return copy__batched(input, src);
   const bool record = wiring::records(input, src);
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = copy(input, src);
+    dual = copy(wiring::before_change(input, input), wiring::before_change(src, input));
   Ref<CopyBackward> node;
   if (record) {
     node = make_node<CopyBackward>();
@@ -339,7 +339,7 @@ Storage empty_like(const Storage& input, std::optional<Dtype> dtype) {
   return on_tensors([&] { return empty_like(tensors_of(input), dtype); });
 }
 TensorRef empty_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return empty_like_batched(input, dtype);
   return empty_like_compose<TensorRef>(input, dtype);
 }
@@ -376,7 +376,7 @@ Storage fill(const Storage& input, const Storage& value) {
   return kernels::fill(FillBackward::schema_v1, input, value);
 }
 TensorRef fill(const TensorRef& input, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+  if (TP_UNLIKELY(batch::any(input, value)))
     return fill_batched(input, value);
   TensorRef out = wiring::wrap(fill(input->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -392,13 +392,13 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
   return out;
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+  if (TP_UNLIKELY(batch::any(input, value)))
     return batch::assign(FillBackward::schema_v1, input, fill(batch::kept(input, value), value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = fill(input, value);
+    dual = fill(wiring::before_change(input, input), wiring::before_change(value, input));
   Ref<FillBackward> node;
   if (record) {
     node = make_node<FillBackward>();
@@ -452,13 +452,13 @@ TensorRef float_power(const TensorRef& input, const TensorRef& exponent) {
   return float_power_compose<TensorRef>(input, exponent);
 }
 TensorRef float_power_(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+  if (TP_UNLIKELY(batch::any(input, exponent)))
     return batch::assign(kFloatPowerSchema, input, float_power(batch::kept(input, exponent), exponent));
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(kFloatPowerSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    dual = float_power(input, exponent);
+    dual = float_power(wiring::before_change(input, input), wiring::before_change(exponent, input));
   TensorRef result = record ? float_power(clone(input), exponent) : float_power(input, exponent);
   kernels::copy_broadcast("float_power_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -520,7 +520,7 @@ std::array<Storage, 2> frexp(const Storage& input) {
   return kernels::frexp(FrexpBackward::schema_v1, input);
 }
 std::array<TensorRef, 2> frexp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return frexp_batched(input);
   std::array<Storage, 2> results = frexp(input->storage());
   TensorRef mantissa = wiring::wrap(std::move(results[0]));
@@ -579,7 +579,7 @@ Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<
   return on_tensors([&] { return full_like(tensors_of(input), fill_value, dtype); });
 }
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return full_like_batched(input, fill_value, dtype);
   return full_like_compose<TensorRef>(input, fill_value, dtype);
 }
@@ -683,13 +683,13 @@ TensorRef nan_to_num(const TensorRef& input, std::optional<double> nan, std::opt
 }
 TensorRef nan_to_num_(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
     std::optional<double> neginf) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kNanToNumSchema, input, nan_to_num(batch::kept(input), nan, posinf, neginf));
   const bool record = wiring::records(input);
   wiring::check_inplace(kNanToNumSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = nan_to_num(input, nan, posinf, neginf);
+    dual = nan_to_num(wiring::before_change(input, input), nan, posinf, neginf);
   TensorRef result = record ? nan_to_num(clone(input), nan, posinf, neginf) : nan_to_num(input, nan, posinf, neginf);
   kernels::copy_broadcast("nan_to_num_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -722,7 +722,7 @@ Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_valu
   return on_tensors([&] { return new_full(tensors_of(input), size, fill_value, dtype); });
 }
 TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_full_batched(input, size, fill_value, dtype);
   return new_full_compose<TensorRef>(input, size, fill_value, dtype);
 }
@@ -751,7 +751,7 @@ Storage new_ones(const Storage& input, const Dims& size, std::optional<Dtype> dt
   return on_tensors([&] { return new_ones(tensors_of(input), size, dtype); });
 }
 TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_ones_batched(input, size, dtype);
   return new_ones_compose<TensorRef>(input, size, dtype);
 }
@@ -780,7 +780,7 @@ Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> d
   return on_tensors([&] { return new_zeros(tensors_of(input), size, dtype); });
 }
 TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_zeros_batched(input, size, dtype);
   return new_zeros_compose<TensorRef>(input, size, dtype);
 }
@@ -806,7 +806,7 @@ TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
   return nextafter_compose<TensorRef>(input, other);
 }
 TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return batch::assign(kNextafterSchema, input, nextafter(batch::kept(input, other), other));
   wiring::check_inplace(kNextafterSchema, input, false);
   TensorRef result = nextafter(input, other);
@@ -836,7 +836,7 @@ Storage nextafter_half(const Storage& input, const Storage& other) {
   return kernels::nextafter_half(kNextafterHalfSchema, input, other);
 }
 TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_half_batched(input, other);
   TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
   return out;
@@ -864,7 +864,7 @@ V ones_like_compose(const V& input, std::optional<Dtype> dtype) {
 
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype) { return ones_like_compose<Storage>(input, dtype); }
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ones_like_batched(input, dtype);
   return ones_like_compose<TensorRef>(input, dtype);
 }
@@ -882,13 +882,13 @@ V zero_compose(const V& input) { return fill(input, number<V>(Scalar(std::int64_
 Storage zero(const Storage& input) { return on_tensors([&] { return zero(tensors_of(input)); }); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
 TensorRef zero_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kZeroSchema, input, zero(batch::kept(input)));
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = zero(input);
+    dual = zero(wiring::before_change(input, input));
   TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -920,7 +920,7 @@ Storage zeros_like(const Storage& input, std::optional<Dtype> dtype) {
   return zeros_like_compose<Storage>(input, dtype);
 }
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return zeros_like_batched(input, dtype);
   return zeros_like_compose<TensorRef>(input, dtype);
 }

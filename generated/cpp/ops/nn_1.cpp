@@ -112,7 +112,7 @@ Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool1d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
   if (wiring::records(input)) {
@@ -170,7 +170,7 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool1dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool1d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -227,7 +227,7 @@ Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool2d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
   if (wiring::records(input)) {
@@ -285,7 +285,7 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool2dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool2d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -342,7 +342,7 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool3d_batched(input, output_size);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -405,7 +405,7 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool3dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool3d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -498,7 +498,7 @@ std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool1d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool1d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -597,7 +597,7 @@ std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool2d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool2d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -696,7 +696,7 @@ std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool3d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool3d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -796,13 +796,13 @@ TensorRef alpha_dropout(const TensorRef& input, double p, bool training) {
   return alpha_dropout_compose<TensorRef>(input, p, training);
 }
 TensorRef alpha_dropout_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kAlphaDropoutSchema, input, alpha_dropout(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kAlphaDropoutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = alpha_dropout(input, p, training);
+    dual = alpha_dropout(wiring::before_change(input, input), p, training);
   TensorRef result = record ? alpha_dropout(clone(input), p, training) : alpha_dropout(input, p, training);
   kernels::copy_broadcast("alpha_dropout_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -906,7 +906,7 @@ Storage avg_pool1d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -984,7 +984,7 @@ Storage avg_pool1d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
@@ -1093,7 +1093,7 @@ Storage avg_pool2d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -1171,7 +1171,7 @@ Storage avg_pool2d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
@@ -1285,7 +1285,7 @@ Storage avg_pool3d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -1363,7 +1363,7 @@ Storage avg_pool3d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,

@@ -239,7 +239,7 @@ std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& 
 }
 std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+  if (TP_UNLIKELY(batch::any(input, target, weight)))
     return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
   std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction, label_smoothing);
@@ -348,7 +348,7 @@ Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, 
 TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, target, weight, logsumexp, total_weight))
+  if (TP_UNLIKELY(batch::any(grad, input, target, weight, logsumexp, total_weight)))
     return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
         reduction, label_smoothing);
   TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
@@ -470,13 +470,13 @@ TensorRef dropout(const TensorRef& input, double p, bool training) {
   return dropout_compose<TensorRef>(input, p, training);
 }
 TensorRef dropout_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kDropoutSchema, input, dropout(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kDropoutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = dropout(input, p, training);
+    dual = dropout(wiring::before_change(input, input), p, training);
   TensorRef result = record ? dropout(clone(input), p, training) : dropout(input, p, training);
   kernels::copy_broadcast("dropout_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -510,13 +510,13 @@ TensorRef dropout1d(const TensorRef& input, double p, bool training) {
   return dropout1d_compose<TensorRef>(input, p, training);
 }
 TensorRef dropout1d_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kDropout1dSchema, input, dropout1d(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kDropout1dSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = dropout1d(input, p, training);
+    dual = dropout1d(wiring::before_change(input, input), p, training);
   TensorRef result = record ? dropout1d(clone(input), p, training) : dropout1d(input, p, training);
   kernels::copy_broadcast("dropout1d_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -550,13 +550,13 @@ TensorRef dropout2d(const TensorRef& input, double p, bool training) {
   return dropout2d_compose<TensorRef>(input, p, training);
 }
 TensorRef dropout2d_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kDropout2dSchema, input, dropout2d(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kDropout2dSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = dropout2d(input, p, training);
+    dual = dropout2d(wiring::before_change(input, input), p, training);
   TensorRef result = record ? dropout2d(clone(input), p, training) : dropout2d(input, p, training);
   kernels::copy_broadcast("dropout2d_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -590,13 +590,13 @@ TensorRef dropout3d(const TensorRef& input, double p, bool training) {
   return dropout3d_compose<TensorRef>(input, p, training);
 }
 TensorRef dropout3d_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kDropout3dSchema, input, dropout3d(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kDropout3dSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = dropout3d(input, p, training);
+    dual = dropout3d(wiring::before_change(input, input), p, training);
   TensorRef result = record ? dropout3d(clone(input), p, training) : dropout3d(input, p, training);
   kernels::copy_broadcast("dropout3d_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -632,13 +632,13 @@ TensorRef feature_alpha_dropout(const TensorRef& input, double p, bool training)
   return feature_alpha_dropout_compose<TensorRef>(input, p, training);
 }
 TensorRef feature_alpha_dropout_(const TensorRef& input, double p, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kFeatureAlphaDropoutSchema, input, feature_alpha_dropout(batch::kept(input), p, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kFeatureAlphaDropoutSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = feature_alpha_dropout(input, p, training);
+    dual = feature_alpha_dropout(wiring::before_change(input, input), p, training);
   TensorRef result = record ? feature_alpha_dropout(clone(input), p, training) : feature_alpha_dropout(input, p,
       training);
   kernels::copy_broadcast("feature_alpha_dropout_", input->storage(), result->storage());
@@ -1271,7 +1271,7 @@ Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype>
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1351,7 +1351,7 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
   return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return log_softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {

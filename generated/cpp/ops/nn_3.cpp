@@ -209,7 +209,7 @@ std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
@@ -319,7 +319,7 @@ std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
       ceil_mode);
@@ -429,7 +429,7 @@ std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims&
 }
 std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -832,7 +832,7 @@ std::array<Storage, 3> native_attention(const Storage& query, const Storage& key
 }
 std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
     const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(query, key, value, attn_mask))
+  if (TP_UNLIKELY(batch::any(query, key, value, attn_mask)))
     return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
   std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
       storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
@@ -947,8 +947,7 @@ std::array<Storage, 4> native_attention_backward(const Storage& grad, const Stor
 std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
     const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
     const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, query, key, value, attn_mask, out, logsumexp,
-      random_state))
+  if (TP_UNLIKELY(batch::any(grad, query, key, value, attn_mask, out, logsumexp, random_state)))
     return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
         random_state, dropout_p, is_causal, scale, want_mask);
   if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
@@ -1038,7 +1037,7 @@ std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& we
 }
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias, running_mean, running_var))
+  if (TP_UNLIKELY(batch::any(input, weight, bias, running_mean, running_var)))
     return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
   std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
       storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
@@ -1143,7 +1142,7 @@ std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
     const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, weight, mu, rstd))
+  if (TP_UNLIKELY(batch::any(grad, input, weight, mu, rstd)))
     return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
@@ -1227,7 +1226,7 @@ std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_
 }
 std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
     const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return native_group_norm_batched(input, num_groups, weight, bias, eps);
   std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
       storage_or_absent(bias), eps);
@@ -1332,7 +1331,7 @@ std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
     std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -1420,7 +1419,7 @@ std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& norma
 }
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
   std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
       storage_or_absent(bias), eps);
@@ -1525,7 +1524,7 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -1599,7 +1598,7 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+  if (TP_UNLIKELY(batch::any(input, weight)))
     return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -1687,7 +1686,7 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, rstd, weight)))
     return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
         want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -1770,7 +1769,7 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+  if (TP_UNLIKELY(batch::any(grad, target, weight, total_weight)))
     return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
@@ -1855,7 +1854,7 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+  if (TP_UNLIKELY(batch::any(input, target, weight)))
     return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);

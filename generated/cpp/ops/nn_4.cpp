@@ -347,13 +347,13 @@ TensorRef rrelu(const TensorRef& input, double lower, double upper, bool trainin
   return rrelu_compose<TensorRef>(input, lower, upper, training);
 }
 TensorRef rrelu_(const TensorRef& input, double lower, double upper, bool training) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kRreluSchema, input, rrelu(batch::kept(input), lower, upper, training));
   const bool record = wiring::records(input);
   wiring::check_inplace(kRreluSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rrelu(input, lower, upper, training);
+    dual = rrelu(wiring::before_change(input, input), lower, upper, training);
   TensorRef result = record ? rrelu(clone(input), lower, upper, training) : rrelu(input, lower, upper, training);
   kernels::copy_broadcast("rrelu_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -477,7 +477,7 @@ Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -556,7 +556,7 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
   return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
@@ -735,7 +735,7 @@ Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -802,7 +802,7 @@ Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::v
 }
 TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_bicubic_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -897,7 +897,7 @@ Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, co
 }
 TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
   if (wiring::records(grad)) {
@@ -964,7 +964,7 @@ Storage upsample_linear_to(const Storage& input, const Dims& size, const std::ve
 }
 TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_linear_to_batched(input, size, scale, align_corners);
   TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
   if (wiring::records(input)) {
@@ -1057,7 +1057,7 @@ Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, c
 }
 TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
     bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return upsample_nearest_backward_batched(grad, input_size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
   if (wiring::records(grad)) {
@@ -1121,7 +1121,7 @@ Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::v
   return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
 }
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return upsample_nearest_to_batched(input, size, scale, exact);
   TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
   if (wiring::records(input)) {

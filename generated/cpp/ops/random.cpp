@@ -54,7 +54,7 @@ Storage bernoulli(const Storage& input, Generator* generator) {
   return kernels::bernoulli(kBernoulliSchema, input, generator);
 }
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return bernoulli_batched(input, generator);
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
   return out;
@@ -104,7 +104,7 @@ TensorRef bernoulli_fill(const TensorRef& input, double p, Generator* generator)
   return bernoulli_fill_compose<TensorRef>(input, p, generator);
 }
 TensorRef bernoulli_fill_(const TensorRef& input, double p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kBernoulliFillSchema, input, bernoulli_fill(batch::kept(input), p, generator));
   wiring::check_inplace(kBernoulliFillSchema, input, false);
   TensorRef result = bernoulli_fill(input, p, generator);
@@ -138,7 +138,7 @@ TensorRef bernoulli_fill(const TensorRef& input, const TensorRef& p, Generator* 
   return bernoulli_fill_1_compose<TensorRef>(input, p, generator);
 }
 TensorRef bernoulli_fill_(const TensorRef& input, const TensorRef& p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input, p)))
     return batch::assign(kBernoulliFill1Schema, input, bernoulli_fill(batch::kept(input, p), p, generator));
   wiring::check_inplace(kBernoulliFill1Schema, input, false);
   TensorRef result = bernoulli_fill(input, p, generator);
@@ -176,7 +176,7 @@ TensorRef cauchy(const TensorRef& input, double median, double sigma, Generator*
   return cauchy_compose<TensorRef>(input, median, sigma, generator);
 }
 TensorRef cauchy_(const TensorRef& input, double median, double sigma, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kCauchySchema, input, cauchy(batch::kept(input), median, sigma, generator));
   wiring::check_inplace(kCauchySchema, input, false);
   TensorRef result = cauchy(input, median, sigma, generator);
@@ -209,7 +209,7 @@ TensorRef exponential(const TensorRef& input, double lambd, Generator* generator
   return exponential_compose<TensorRef>(input, lambd, generator);
 }
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kExponentialSchema, input, exponential(batch::kept(input), lambd, generator));
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
@@ -245,7 +245,7 @@ TensorRef geometric(const TensorRef& input, double p, Generator* generator) {
   return geometric_compose<TensorRef>(input, p, generator);
 }
 TensorRef geometric_(const TensorRef& input, double p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kGeometricSchema, input, geometric(batch::kept(input), p, generator));
   wiring::check_inplace(kGeometricSchema, input, false);
   TensorRef result = geometric(input, p, generator);
@@ -282,7 +282,7 @@ TensorRef log_normal(const TensorRef& input, double mean, double std, Generator*
   return log_normal_compose<TensorRef>(input, mean, std, generator);
 }
 TensorRef log_normal_(const TensorRef& input, double mean, double std, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kLogNormalSchema, input, log_normal(batch::kept(input), mean, std, generator));
   wiring::check_inplace(kLogNormalSchema, input, false);
   TensorRef result = log_normal(input, mean, std, generator);
@@ -311,7 +311,7 @@ Storage multinomial(const Storage& input, std::int64_t num_samples, bool replace
   return kernels::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
 TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return multinomial_batched(input, num_samples, replacement, generator);
   TensorRef out = wiring::wrap(multinomial(input->storage(), num_samples, replacement, generator));
   return out;
@@ -352,7 +352,7 @@ std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator*
   return kernels::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return native_dropout_batched(input, p, generator);
   std::array<Storage, 2> results = native_dropout(input->storage(), p, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -411,7 +411,7 @@ TensorRef normal(const TensorRef& input, double mean, double std, Generator* gen
   return normal_compose<TensorRef>(input, mean, std, generator);
 }
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kNormalSchema, input, normal(batch::kept(input), mean, std, generator));
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
@@ -439,7 +439,7 @@ Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> d
   return kernels::rand(kRandSchema, size, generator, dtype);
 }
 TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return rand_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_rand(size, generator, dtype));
   return out;
@@ -460,7 +460,7 @@ Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtyp
   return kernels::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return rand_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(rand_like(input->storage(), generator, dtype));
   return out;
@@ -482,7 +482,7 @@ Storage make_randint(std::int64_t high, const Dims& size, Generator* generator, 
   return kernels::randint_high(kRandintSchema, high, size, generator, dtype);
 }
 TensorRef randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_batched(high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(high, size, generator, dtype));
   return out;
@@ -507,7 +507,7 @@ Storage make_randint(std::int64_t low, std::int64_t high, const Dims& size, Gene
 }
 TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_1_batched(low, high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(low, high, size, generator, dtype));
   return out;
@@ -530,7 +530,7 @@ Storage randint_like(const Storage& input, std::int64_t high, Generator* generat
   return kernels::randint_like_high(kRandintLikeSchema, input, high, generator, dtype);
 }
 TensorRef randint_like(const TensorRef& input, std::int64_t high, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randint_like_batched(input, high, generator, dtype);
   TensorRef out = wiring::wrap(randint_like(input->storage(), high, generator, dtype));
   return out;
@@ -555,7 +555,7 @@ Storage randint_like(const Storage& input, std::int64_t low, std::int64_t high, 
 }
 TensorRef randint_like(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randint_like_1_batched(input, low, high, generator, dtype);
   TensorRef out = wiring::wrap(randint_like(input->storage(), low, high, generator, dtype));
   return out;
@@ -576,7 +576,7 @@ Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> 
   return kernels::randn(kRandnSchema, size, generator, dtype);
 }
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randn_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_randn(size, generator, dtype));
   return out;
@@ -597,7 +597,7 @@ Storage randn_like(const Storage& input, Generator* generator, std::optional<Dty
   return kernels::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randn_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(randn_like(input->storage(), generator, dtype));
   return out;
@@ -621,7 +621,7 @@ Storage random(const Storage& input, Generator* generator) {
 }
 TensorRef random(const TensorRef& input, Generator* generator) { return random_compose<TensorRef>(input, generator); }
 TensorRef random_(const TensorRef& input, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kRandomSchema, input, random(batch::kept(input), generator));
   wiring::check_inplace(kRandomSchema, input, false);
   TensorRef result = random(input, generator);
@@ -654,7 +654,7 @@ TensorRef random(const TensorRef& input, std::int64_t to, Generator* generator) 
   return random_1_compose<TensorRef>(input, to, generator);
 }
 TensorRef random_(const TensorRef& input, std::int64_t to, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kRandom1Schema, input, random(batch::kept(input), to, generator));
   wiring::check_inplace(kRandom1Schema, input, false);
   TensorRef result = random(input, to, generator);
@@ -687,7 +687,7 @@ TensorRef random(const TensorRef& input, std::int64_t from_, std::optional<std::
   return random_2_compose<TensorRef>(input, from_, to, generator);
 }
 TensorRef random_(const TensorRef& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kRandom2Schema, input, random(batch::kept(input), from_, to, generator));
   wiring::check_inplace(kRandom2Schema, input, false);
   TensorRef result = random(input, from_, to, generator);
@@ -737,7 +737,7 @@ Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype>
   return kernels::randperm(kRandpermSchema, n, generator, dtype);
 }
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randperm_batched(n, generator, dtype);
   TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
   return out;
@@ -765,7 +765,7 @@ TensorRef uniform(const TensorRef& input, double low, double high, Generator* ge
   return uniform_compose<TensorRef>(input, low, high, generator);
 }
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kUniformSchema, input, uniform(batch::kept(input), low, high, generator));
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);

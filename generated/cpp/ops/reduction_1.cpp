@@ -66,7 +66,7 @@ Storage all(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::all(kAllSchema, input, dim, keepdim);
 }
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return all_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(all(input->storage(), dim, keepdim));
   return out;
@@ -107,7 +107,7 @@ Storage amax(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amax(AmaxBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return amax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amax(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
@@ -178,7 +178,7 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::amin(AminBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return amin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(amin(input->storage(), dim, keepdim));
   if (wiring::records(input)) {
@@ -255,7 +255,7 @@ Storage any(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::any(kAnySchema, input, dim, keepdim);
 }
 TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return any_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(any(input->storage(), dim, keepdim));
   return out;
@@ -280,7 +280,7 @@ Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmax(kArgmaxSchema, input, dim, keepdim);
 }
 TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return argmax_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmax(input->storage(), dim, keepdim));
   return out;
@@ -305,7 +305,7 @@ Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepd
   return kernels::argmin(kArgminSchema, input, dim, keepdim);
 }
 TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return argmin_batched(input, dim, keepdim);
   TensorRef out = wiring::wrap(argmin(input->storage(), dim, keepdim));
   return out;
@@ -329,7 +329,7 @@ Storage count_nonzero(const Storage& input, const Dims& dim) {
   return kernels::count_nonzero(kCountNonzeroSchema, input, dim);
 }
 TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return count_nonzero_batched(input, dim);
   TensorRef out = wiring::wrap(count_nonzero(input->storage(), dim));
   return out;
@@ -375,7 +375,7 @@ std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64
   return kernels::kthvalue(KthvalueBackward::schema_v1, input, k, dim, keepdim);
 }
 std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return kthvalue_batched(input, k, dim, keepdim);
   std::array<Storage, 2> results = kthvalue(input->storage(), k, dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -498,7 +498,7 @@ Storage logsumexp_real(const Storage& input, const Dims& dim, bool keepdim) {
   return kernels::logsumexp(LogsumexpRealBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef logsumexp_real(const TensorRef& input, const Dims& dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logsumexp_real_batched(input, dim, keepdim);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -631,7 +631,7 @@ std::array<Storage, 2> max_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::max_dim(MaxDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> max_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return max_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = max_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -698,7 +698,7 @@ Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<
   return kernels::mean(MeanBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mean_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(mean(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -802,7 +802,7 @@ Storage median_all(const Storage& input) {
   return kernels::median(MedianAllBackward::schema_v1, input);
 }
 TensorRef median_all(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return median_all_batched(input);
   TensorRef out = wiring::wrap(median_all(input->storage()));
   if (wiring::records(input)) {
@@ -875,7 +875,7 @@ std::array<Storage, 2> median_dim(const Storage& input, std::int64_t dim, bool k
   return kernels::median_dim(MedianDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> median_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return median_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = median_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -1006,7 +1006,7 @@ std::array<Storage, 2> min_dim(const Storage& input, std::int64_t dim, bool keep
   return kernels::min_dim(MinDimBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> min_dim(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return min_dim_batched(input, dim, keepdim);
   std::array<Storage, 2> results = min_dim(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -1084,7 +1084,7 @@ std::array<Storage, 2> mode(const Storage& input, std::int64_t dim, bool keepdim
   return kernels::mode(ModeBackward::schema_v1, input, dim, keepdim);
 }
 std::array<TensorRef, 2> mode(const TensorRef& input, std::int64_t dim, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mode_batched(input, dim, keepdim);
   std::array<Storage, 2> results = mode(input->storage(), dim, keepdim);
   TensorRef values = wiring::wrap(std::move(results[0]));

@@ -162,7 +162,7 @@ Storage nanmedian_all(const Storage& input) {
   return kernels::nanmedian(NanmedianAllBackward::schema_v1, input);
 }
 TensorRef nanmedian_all(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nanmedian_all_batched(input);
   TensorRef out = wiring::wrap(nanmedian_all(input->storage()));
   if (wiring::records(input)) {
@@ -268,7 +268,7 @@ Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optiona
   return kernels::nansum(NansumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nansum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(nansum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -417,7 +417,7 @@ Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim
   return kernels::prod(ProdBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return prod_batched(input, dim, keepdim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -484,13 +484,13 @@ TensorRef renorm(const TensorRef& input, const Scalar& p, std::int64_t dim, cons
   return renorm_compose<TensorRef>(input, p, dim, maxnorm);
 }
 TensorRef renorm_(const TensorRef& input, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kRenormSchema, input, renorm(batch::kept(input), p, dim, maxnorm));
   const bool record = wiring::records(input);
   wiring::check_inplace(kRenormSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = renorm(input, p, dim, maxnorm);
+    dual = renorm(wiring::before_change(input, input), p, dim, maxnorm);
   TensorRef result = record ? renorm(clone(input), p, dim, maxnorm) : renorm(input, p, dim, maxnorm);
   kernels::copy_broadcast("renorm_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -689,7 +689,7 @@ Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::std(StdOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return std_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(std_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
@@ -755,7 +755,7 @@ Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<D
   return kernels::sum(SumBackward::schema_v1, input, dim, keepdim, dtype);
 }
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sum_batched(input, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(sum(input->storage(), dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -813,7 +813,7 @@ Storage sum_to(const Storage& input, const Dims& size) {
   return kernels::sum_to(SumToBackward::schema_v1, input, size);
 }
 TensorRef sum_to(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sum_to_batched(input, size);
   TensorRef out = wiring::wrap(sum_to(input->storage(), size));
   if (wiring::records(input)) {
@@ -1055,7 +1055,7 @@ Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Sca
   return kernels::var(VarOverBackward::schema_v1, input, dim, correction, keepdim);
 }
 TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return var_over_batched(input, dim, correction, keepdim);
   TensorRef out = wiring::wrap(var_over(input->storage(), dim, correction, keepdim));
   if (wiring::records(input)) {
@@ -1131,7 +1131,7 @@ Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bo
 }
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return vector_norm_batched(input, ord, dim, keepdim, dtype);
   TensorRef out = wiring::wrap(vector_norm(input->storage(), ord, dim, keepdim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {

@@ -63,7 +63,7 @@ std::array<Storage, 2> cummax(const Storage& input, std::int64_t dim) {
   return kernels::cummax(CummaxBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cummax_batched(input, dim);
   std::array<Storage, 2> results = cummax(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -137,7 +137,7 @@ std::array<Storage, 2> cummin(const Storage& input, std::int64_t dim) {
   return kernels::cummin(CumminBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cummin_batched(input, dim);
   std::array<Storage, 2> results = cummin(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -206,7 +206,7 @@ Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::cumprod(CumprodBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cumprod_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumprod(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -223,13 +223,13 @@ TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
   return out;
 }
 TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(CumprodBackward::schema_v1, input, cumprod(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cumprod(input, dim, dtype);
+    dual = cumprod(wiring::before_change(input, input), dim, dtype);
   Ref<CumprodBackward> node;
   if (record) {
     node = make_node<CumprodBackward>();
@@ -237,7 +237,7 @@ TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype
     back.set_output(input->storage());
     back.set_input(0, input);
     back.dim_ = dim;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::copy_broadcast("cumprod_", input->storage(), cumprod(input->storage(), dim, dtype));
   wiring::finish_inplace(input, node);
@@ -289,7 +289,7 @@ Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtyp
   return kernels::cumsum(CumsumBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cumsum_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumsum(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -305,13 +305,13 @@ TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> 
   return out;
 }
 TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(CumsumBackward::schema_v1, input, cumsum(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cumsum(input, dim, dtype);
+    dual = cumsum(wiring::before_change(input, input), dim, dtype);
   Ref<CumsumBackward> node;
   if (record) {
     node = make_node<CumsumBackward>();
@@ -377,7 +377,7 @@ Storage logcumsumexp(const Storage& input, std::int64_t dim) {
   return kernels::logcumsumexp(LogcumsumexpBackward::schema_v1, input, dim);
 }
 TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logcumsumexp_batched(input, dim);
   TensorRef out = wiring::wrap(logcumsumexp(input->storage(), dim));
   if (wiring::records(input)) {

@@ -160,7 +160,7 @@ Storage cat(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::cat(CatBackward::schema_v1, tensors, dim);
 }
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+  if (TP_UNLIKELY(batch::any(tensors)))
     return cat_batched(tensors, dim);
   TensorRef out = wiring::wrap(cat(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
@@ -273,7 +273,7 @@ Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& val
   return kernels::constant_pad_nd(ConstantPadNdBackward::schema_v1, input, pad, value);
 }
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return constant_pad_nd_batched(input, pad, value);
   TensorRef out = wiring::wrap(constant_pad_nd(input->storage(), pad, value));
   if (wiring::records(input)) {
@@ -448,7 +448,7 @@ TP_COLD void flip_set_tangent(const TensorRef& out, const TensorRef& input, cons
 
 Storage flip(const Storage& input, const Dims& dims) { return kernels::flip(FlipBackward::schema_v1, input, dims); }
 TensorRef flip(const TensorRef& input, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return flip_batched(input, dims);
   TensorRef out = wiring::wrap(flip(input->storage(), dims));
   if (wiring::records(input)) {
@@ -713,7 +713,7 @@ Storage pad_by_index(const Storage& input, const Dims& pad, std::string_view mod
   return kernels::pad_by_index(PadByIndexBackward::schema_v1, input, pad, mode);
 }
 TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return pad_by_index_batched(input, pad, mode);
   TensorRef out = wiring::wrap(pad_by_index(input->storage(), pad, mode));
   if (wiring::records(input)) {
@@ -774,7 +774,7 @@ Storage pad_by_index_backward(const Storage& grad, const Dims& size, const Dims&
   return kernels::pad_by_index_backward(PadByIndexBackwardBackward::schema_v1, grad, size, pad, mode);
 }
 TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const Dims& pad, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return pad_by_index_backward_batched(grad, size, pad, mode);
   TensorRef slope = wiring::wrap(pad_by_index_backward(grad->storage(), size, pad, mode));
   if (wiring::records(grad)) {
@@ -853,7 +853,7 @@ Storage repeat(const Storage& input, const Dims& repeats) {
   return kernels::repeat(RepeatBackward::schema_v1, input, repeats);
 }
 TensorRef repeat(const TensorRef& input, const Dims& repeats) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return repeat_batched(input, repeats);
   TensorRef out = wiring::wrap(repeat(input->storage(), repeats));
   if (wiring::records(input)) {
@@ -1008,7 +1008,7 @@ Storage roll(const Storage& input, const Dims& shifts, const Dims& dims) {
   return kernels::roll(RollBackward::schema_v1, input, shifts, dims);
 }
 TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return roll_batched(input, shifts, dims);
   TensorRef out = wiring::wrap(roll(input->storage(), shifts, dims));
   if (wiring::records(input)) {
@@ -1154,7 +1154,7 @@ Storage stack(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::stack(StackBackward::schema_v1, tensors, dim);
 }
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+  if (TP_UNLIKELY(batch::any(tensors)))
     return stack_batched(tensors, dim);
   TensorRef out = wiring::wrap(stack(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
@@ -1272,7 +1272,7 @@ Storage tril(const Storage& input, std::int64_t diagonal) {
   return kernels::tril(TrilBackward::schema_v1, input, diagonal);
 }
 TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tril_batched(input, diagonal);
   TensorRef out = wiring::wrap(tril(input->storage(), diagonal));
   if (wiring::records(input)) {
@@ -1288,13 +1288,13 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(TrilBackward::schema_v1, input, tril(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tril(input, diagonal);
+    dual = tril(wiring::before_change(input, input), diagonal);
   Ref<TrilBackward> node;
   if (record) {
     node = make_node<TrilBackward>();
@@ -1349,7 +1349,7 @@ Storage triu(const Storage& input, std::int64_t diagonal) {
   return kernels::triu(TriuBackward::schema_v1, input, diagonal);
 }
 TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return triu_batched(input, diagonal);
   TensorRef out = wiring::wrap(triu(input->storage(), diagonal));
   if (wiring::records(input)) {
@@ -1365,13 +1365,13 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(TriuBackward::schema_v1, input, triu(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = triu(input, diagonal);
+    dual = triu(wiring::before_change(input, input), diagonal);
   Ref<TriuBackward> node;
   if (record) {
     node = make_node<TriuBackward>();

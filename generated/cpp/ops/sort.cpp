@@ -491,7 +491,7 @@ TP_COLD TensorRef slice_order_batched(const TensorRef& rows) {
 
 Storage slice_order(const Storage& rows) { return kernels::slice_order(kSliceOrderSchema, rows); }
 TensorRef slice_order(const TensorRef& rows) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(rows))
+  if (TP_UNLIKELY(batch::any(rows)))
     return slice_order_batched(rows);
   TensorRef out = wiring::wrap(slice_order(rows->storage()));
   return out;
@@ -534,7 +534,7 @@ std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descend
   return kernels::sort(SortBackward::schema_v1, input, dim, descending, stable);
 }
 std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sort_batched(input, dim, descending, stable);
   std::array<Storage, 2> results = sort(input->storage(), dim, descending, stable);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -609,7 +609,7 @@ std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::int64_t d
   return kernels::topk(TopkBackward::schema_v1, input, k, dim, largest, sorted);
 }
 std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return topk_batched(input, k, dim, largest, sorted);
   std::array<Storage, 2> results = topk(input->storage(), k, dim, largest, sorted);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -723,7 +723,7 @@ std::array<Storage, 3> unique_consecutive_flat(const Storage& input) {
   return kernels::unique_consecutive(kUniqueConsecutiveFlatSchema, input);
 }
 std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unique_consecutive_flat_batched(input);
   std::array<Storage, 3> results = unique_consecutive_flat(input->storage());
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -746,7 +746,7 @@ TP_COLD std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
 
 std::array<Storage, 3> unique_flat(const Storage& input) { return kernels::unique(kUniqueFlatSchema, input); }
 std::array<TensorRef, 3> unique_flat(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unique_flat_batched(input);
   std::array<Storage, 3> results = unique_flat(input->storage());
   TensorRef values = wiring::wrap(std::move(results[0]));

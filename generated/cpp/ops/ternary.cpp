@@ -89,11 +89,14 @@ constexpr ElementwiseSpec kAddcdivVjpTensor1Spec{&AddcdivBackward::schema_v1, 2}
 constexpr ElementwiseSpec kAddcdivVjpTensor2Spec{&AddcdivBackward::schema_v1, 3};
 
 TensorRef addcdiv_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcdivVjpTensor1Spec, loops[kAddcdivVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(value), tensor2)), g);
 }
 
 TensorRef addcdiv_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
+  if (TensorRef fast = fused(kAddcdivVjpTensor2Spec, loops[kAddcdivVjpTensor2], {&g, &tensor1, &tensor2},
+      {value})) return fast;
   return strong_mul(conj_of(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2))), g);
 }
 
@@ -133,7 +136,7 @@ Storage addcdiv(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcdivSpec, loops[kAddcdiv], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcdiv_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcdiv(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
@@ -154,13 +157,14 @@ TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcdiv__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcdivBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    dual = addcdiv(input, tensor1, tensor2, value);
+    dual = addcdiv(wiring::before_change(input, input), wiring::before_change(tensor1, input),
+        wiring::before_change(tensor2, input), value);
   Ref<AddcdivBackward> node;
   if (record) {
     node = make_node<AddcdivBackward>();
@@ -183,7 +187,7 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcdiv_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2, out_)))
     return batch::assign_out(AddcdivBackward::schema_v1, out_, addcdiv(input, tensor1, tensor2, value));
   wiring::check_out(AddcdivBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcdivBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
@@ -237,10 +241,12 @@ constexpr ElementwiseSpec kAddcmulVjpTensor1Spec{&AddcmulBackward::schema_v1, 2}
 constexpr ElementwiseSpec kAddcmulVjpTensor2Spec{&AddcmulBackward::schema_v1, 2};
 
 TensorRef addcmul_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcmulVjpTensor1Spec, loops[kAddcmulVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor2)), g);
 }
 
 TensorRef addcmul_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcmulVjpTensor2Spec, loops[kAddcmulVjpTensor2], {&g, &tensor1}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor1)), g);
 }
 
@@ -277,7 +283,7 @@ Storage addcmul(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcmulSpec, loops[kAddcmul], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcmul_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcmul(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
@@ -298,13 +304,14 @@ TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcmul__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcmulBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    dual = addcmul(input, tensor1, tensor2, value);
+    dual = addcmul(wiring::before_change(input, input), wiring::before_change(tensor1, input),
+        wiring::before_change(tensor2, input), value);
   Ref<AddcmulBackward> node;
   if (record) {
     node = make_node<AddcmulBackward>();
@@ -327,7 +334,7 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcmul_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2, out_)))
     return batch::assign_out(AddcmulBackward::schema_v1, out_, addcmul(input, tensor1, tensor2, value));
   wiring::check_out(AddcmulBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcmulBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
@@ -383,17 +390,23 @@ constexpr ElementwiseSpec kBceLogitsWeightedVjpPosWeightSpec{&BceLogitsWeightedB
 
 TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
     const TensorRef& pos_weight) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g, &input, &target,
+      &pos_weight})) return fast;
   return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), mul(sigmoid(neg(input)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))),
       Scalar(1)), target), Scalar(1))), Scalar(1)), g);
 }
 
 TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& pos_weight, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g, &input,
+      &pos_weight})) return fast;
   return strong_mul(sub(mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
       logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), input, Scalar(1)), g);
 }
 
 TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
@@ -426,7 +439,7 @@ Storage bce_logits_weighted(const Storage& input, const Storage& target, const S
   return kernels::elementwise(kBceLogitsWeightedSpec, loops[kBceLogitsWeighted], {&input, &target, &pos_weight});
 }
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, pos_weight))
+  if (TP_UNLIKELY(batch::any(input, target, pos_weight)))
     return bce_logits_weighted_batched(input, target, pos_weight);
   TensorRef out = wiring::wrap(bce_logits_weighted(input->storage(), target->storage(), pos_weight->storage()));
   if (wiring::records(input, target, pos_weight)) {
@@ -491,18 +504,24 @@ constexpr ElementwiseSpec kClampBetweenVjpMaxSpec{&ClampBetweenBackward::schema_
 
 TensorRef clamp_between_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
+  if (TensorRef fast = fused(kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_and(ge(input, min), le(input, max)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
+  if (TensorRef fast = fused(kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max,
     const TensorRef& min) {
+  if (TensorRef fast = fused(kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -532,7 +551,7 @@ Storage clamp_between(const Storage& input, const Storage& min, const Storage& m
   return kernels::elementwise(kClampBetweenSpec, loops[kClampBetween], {&input, &min, &max});
 }
 TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+  if (TP_UNLIKELY(batch::any(input, min, max)))
     return clamp_between_batched(input, min, max);
   TensorRef out = wiring::wrap(clamp_between(input->storage(), min->storage(), max->storage()));
   if (wiring::records(input, min, max)) {
@@ -596,12 +615,17 @@ constexpr ElementwiseSpec kLerpVjpEndSpec{&LerpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLerpVjpWeightSpec{&LerpBackward::schema_v1, 3};
 
 TensorRef lerp_vjp_input(const TensorRef& g, const TensorRef& weight) {
+  if (TensorRef fast = fused(kLerpVjpInputSpec, loops[kLerpVjpInput], {&g, &weight})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), weight, Scalar(1))), g);
 }
 
-TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) { return strong_mul(conj_of(weight), g); }
+TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) {
+  if (TensorRef fast = fused(kLerpVjpEndSpec, loops[kLerpVjpEnd], {&g, &weight})) return fast;
+  return strong_mul(conj_of(weight), g);
+}
 
 TensorRef lerp_vjp_weight(const TensorRef& g, const TensorRef& end, const TensorRef& input) {
+  if (TensorRef fast = fused(kLerpVjpWeightSpec, loops[kLerpVjpWeight], {&g, &input, &end})) return fast;
   return strong_mul(conj_of(sub(end, input, Scalar(1))), g);
 }
 
@@ -634,7 +658,7 @@ Storage lerp(const Storage& input, const Storage& end, const Storage& weight) {
   return kernels::elementwise(kLerpSpec, loops[kLerp], {&input, &end, &weight});
 }
 TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+  if (TP_UNLIKELY(batch::any(input, end, weight)))
     return lerp_batched(input, end, weight);
   TensorRef out = wiring::wrap(lerp(input->storage(), end->storage(), weight->storage()));
   if (wiring::records(input, end, weight)) {
@@ -654,13 +678,14 @@ TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& we
   return out;
 }
 TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+  if (TP_UNLIKELY(batch::any(input, end, weight)))
     return lerp__batched(input, end, weight);
   const bool record = wiring::records(input, end, weight);
   wiring::check_inplace(LerpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &end, &weight}))
-    dual = lerp(input, end, weight);
+    dual = lerp(wiring::before_change(input, input), wiring::before_change(end, input), wiring::before_change(weight,
+        input));
   Ref<LerpBackward> node;
   if (record) {
     node = make_node<LerpBackward>();
@@ -669,7 +694,7 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
     back.set_input(0, input);
     back.set_input(1, end);
     back.set_input(2, weight);
-    if (weight->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (weight->requires_grad()) back.save(0, wiring::copied(input));
     if (weight->requires_grad()) back.save(1, end);
     if (input->requires_grad() || end->requires_grad()) back.save(2, weight);
   }
@@ -680,7 +705,7 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
   return input;
 }
 TensorRef lerp_out(const TensorRef& input, const TensorRef& end, const TensorRef& weight, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight, out_))
+  if (TP_UNLIKELY(batch::any(input, end, weight, out_)))
     return batch::assign_out(LerpBackward::schema_v1, out_, lerp(input, end, weight));
   wiring::check_out(LerpBackward::schema_v1, out_, {&input, &end, &weight});
   const Storage* const operands[] = {&input->storage(), &end->storage(), &weight->storage()};
@@ -733,11 +758,13 @@ constexpr ElementwiseSpec kMaskedFillVjpInputSpec{&MaskedFillBackward::schema_v1
 constexpr ElementwiseSpec kMaskedFillVjpValueSpec{&MaskedFillBackward::schema_v1, 2, 2};
 
 TensorRef masked_fill_vjp_input(const TensorRef& g, const TensorRef& mask) {
+  if (TensorRef fast = fused(kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, &mask})) return fast;
   return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
+  if (TensorRef fast = fused(kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, &mask})) return fast;
   return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
@@ -768,7 +795,7 @@ Storage masked_fill(const Storage& input, const Storage& mask, const Storage& va
   return kernels::elementwise(kMaskedFillSpec, loops[kMaskedFill], {&input, &mask, &value});
 }
 TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+  if (TP_UNLIKELY(batch::any(input, mask, value)))
     return masked_fill_batched(input, mask, value);
   TensorRef out = wiring::wrap(masked_fill(input->storage(), mask->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -785,13 +812,14 @@ TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const Tenso
   return out;
 }
 TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+  if (TP_UNLIKELY(batch::any(input, mask, value)))
     return masked_fill__batched(input, mask, value);
   const bool record = wiring::records(input, value);
   wiring::check_inplace(MaskedFillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = masked_fill(input, mask, value);
+    dual = masked_fill(wiring::before_change(input, input), wiring::before_change(mask, input),
+        wiring::before_change(value, input));
   Ref<MaskedFillBackward> node;
   if (record) {
     node = make_node<MaskedFillBackward>();
@@ -842,11 +870,13 @@ constexpr ElementwiseSpec kWhereVjpInputSpec{&WhereBackward::schema_v1, 2, 2};
 constexpr ElementwiseSpec kWhereVjpOtherSpec{&WhereBackward::schema_v1, 2, 2};
 
 TensorRef where_vjp_input(const TensorRef& g, const TensorRef& condition) {
+  if (TensorRef fast = fused(kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, &condition})) return fast;
   return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
 TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
+  if (TensorRef fast = fused(kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, &condition})) return fast;
   return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
@@ -871,7 +901,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
   return kernels::elementwise(kWhereSpec, loops[kWhere], {&condition, &input, &other});
 }
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other))
+  if (TP_UNLIKELY(batch::any(condition, input, other)))
     return where_batched(condition, input, other);
   TensorRef out = wiring::wrap(where(condition->storage(), input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -888,7 +918,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
   return out;
 }
 TensorRef where_out(const TensorRef& condition, const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other, out_))
+  if (TP_UNLIKELY(batch::any(condition, input, other, out_)))
     return batch::assign_out(WhereBackward::schema_v1, out_, where(condition, input, other));
   wiring::check_out(WhereBackward::schema_v1, out_, {&condition, &input, &other});
   const Storage* const operands[] = {&condition->storage(), &input->storage(), &other->storage()};

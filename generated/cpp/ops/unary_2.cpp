@@ -103,7 +103,10 @@ namespace {
 constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
 
-TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
+TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(sinh(input)), g);
+}
 
 TP_COLD TensorRef cosh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -126,7 +129,7 @@ TP_COLD void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
 TensorRef cosh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cosh_batched(input);
   TensorRef out = wiring::wrap(cosh(input->storage()));
   if (wiring::records(input)) {
@@ -142,20 +145,20 @@ TensorRef cosh(const TensorRef& input) {
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cosh(input);
+    dual = cosh(wiring::before_change(input, input));
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
     CoshBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -163,7 +166,7 @@ TensorRef cosh_(const TensorRef& input) {
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
   wiring::check_out(CoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -203,6 +206,7 @@ constexpr ElementwiseSpec kCubicWeightSpec{&CubicWeightBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kCubicWeightVjpInputSpec{&CubicWeightBackward::schema_v1, 2};
 
 TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &input})) return fast;
   return strong_mul(where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
       add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
       mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), sub(mul(number<TensorRef>(Scalar(1.25)), abs(input)),
@@ -233,7 +237,7 @@ Storage cubic_weight(const Storage& input) {
   return kernels::elementwise(kCubicWeightSpec, loops[kCubicWeight], {&input});
 }
 TensorRef cubic_weight(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cubic_weight_batched(input);
   TensorRef out = wiring::wrap(cubic_weight(input->storage()));
   if (wiring::records(input)) {
@@ -275,7 +279,10 @@ namespace {
 constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
 
-TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
+TensorRef deg2rad_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(0.017453292519943295)), g);
+}
 
 TP_COLD TensorRef deg2rad_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -298,7 +305,7 @@ TP_COLD void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
 TensorRef deg2rad(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return deg2rad_batched(input);
   TensorRef out = wiring::wrap(deg2rad(input->storage()));
   if (wiring::records(input)) {
@@ -313,13 +320,13 @@ TensorRef deg2rad(const TensorRef& input) {
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return deg2rad__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = deg2rad(input);
+    dual = deg2rad(wiring::before_change(input, input));
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -333,7 +340,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
   wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -373,6 +380,7 @@ constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
 
 TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &input})) return fast;
   return strong_mul(polygamma(std::int64_t(1), input), g);
 }
 
@@ -397,7 +405,7 @@ TP_COLD void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
 TensorRef digamma(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return digamma_batched(input);
   TensorRef out = wiring::wrap(digamma(input->storage()));
   if (wiring::records(input)) {
@@ -413,20 +421,20 @@ TensorRef digamma(const TensorRef& input) {
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return digamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = digamma(input);
+    dual = digamma(wiring::before_change(input, input));
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
     DigammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -434,7 +442,7 @@ TensorRef digamma_(const TensorRef& input) {
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
   wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -474,6 +482,7 @@ constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
 
 TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  if (TensorRef fast = fused(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &input}, {alpha})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
 }
@@ -502,7 +511,7 @@ Storage elu(const Storage& input, double alpha) {
   return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
 }
 TensorRef elu(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return elu_batched(input, alpha);
   TensorRef out = wiring::wrap(elu(input->storage(), alpha));
   if (wiring::records(input)) {
@@ -519,13 +528,13 @@ TensorRef elu(const TensorRef& input, double alpha) {
   return out;
 }
 TensorRef elu_(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return elu__batched(input, alpha);
   const bool record = wiring::records(input);
   wiring::check_inplace(EluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = elu(input, alpha);
+    dual = elu(wiring::before_change(input, input), alpha);
   Ref<EluBackward> node;
   if (record) {
     node = make_node<EluBackward>();
@@ -533,7 +542,7 @@ TensorRef elu_(const TensorRef& input, double alpha) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.alpha_ = alpha;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
   wiring::finish_inplace(input, node);
@@ -568,6 +577,7 @@ constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
 
 TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
 }
 
@@ -586,7 +596,7 @@ TP_COLD void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
 TensorRef entr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return entr_batched(input);
   TensorRef out = wiring::wrap(entr(input->storage()));
   if (wiring::records(input)) {
@@ -629,6 +639,7 @@ constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
 
 TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
@@ -653,7 +664,7 @@ TP_COLD void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
 TensorRef erf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erf_batched(input);
   TensorRef out = wiring::wrap(erf(input->storage()));
   if (wiring::records(input)) {
@@ -669,20 +680,20 @@ TensorRef erf(const TensorRef& input) {
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erf__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erf(input);
+    dual = erf(wiring::before_change(input, input));
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
     ErfBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -690,7 +701,7 @@ TensorRef erf_(const TensorRef& input) {
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
   wiring::check_out(ErfBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -730,6 +741,7 @@ constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
 
 TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
@@ -754,7 +766,7 @@ TP_COLD void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
 TensorRef erfc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfc_batched(input);
   TensorRef out = wiring::wrap(erfc(input->storage()));
   if (wiring::records(input)) {
@@ -770,20 +782,20 @@ TensorRef erfc(const TensorRef& input) {
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erfc(input);
+    dual = erfc(wiring::before_change(input, input));
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
     ErfcBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -791,7 +803,7 @@ TensorRef erfc_(const TensorRef& input) {
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
   wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -831,6 +843,7 @@ constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
 
 TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
       number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
 }
@@ -850,7 +863,7 @@ TP_COLD void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
 TensorRef erfcx(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfcx_batched(input);
   TensorRef out = wiring::wrap(erfcx(input->storage()));
   if (wiring::records(input)) {
@@ -893,6 +906,7 @@ constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote:
 constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
 
 TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
 }
 
@@ -917,7 +931,7 @@ TP_COLD void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
 TensorRef erfinv(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfinv_batched(input);
   TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
@@ -933,13 +947,13 @@ TensorRef erfinv(const TensorRef& input) {
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfinv__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erfinv(input);
+    dual = erfinv(wiring::before_change(input, input));
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -954,7 +968,7 @@ TensorRef erfinv_(const TensorRef& input) {
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
   wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -993,7 +1007,10 @@ namespace {
 constexpr ElementwiseSpec kExpSpec{&ExpBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
 
-TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return strong_mul(conj_of(out), g); }
+TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &out})) return fast;
+  return strong_mul(conj_of(out), g);
+}
 
 TP_COLD TensorRef exp_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -1016,7 +1033,7 @@ TP_COLD void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
 TensorRef exp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp_batched(input);
   TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
@@ -1032,13 +1049,13 @@ TensorRef exp(const TensorRef& input) {
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = exp(input);
+    dual = exp(wiring::before_change(input, input));
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -1053,7 +1070,7 @@ TensorRef exp_(const TensorRef& input) {
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
   wiring::check_out(ExpBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1093,6 +1110,7 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
@@ -1117,7 +1135,7 @@ TP_COLD void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
 TensorRef exp2(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp2_batched(input);
   TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
@@ -1133,13 +1151,13 @@ TensorRef exp2(const TensorRef& input) {
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = exp2(input);
+    dual = exp2(wiring::before_change(input, input));
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -1154,7 +1172,7 @@ TensorRef exp2_(const TensorRef& input) {
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
   wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1194,6 +1212,7 @@ constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
 
 TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
 
@@ -1218,7 +1237,7 @@ TP_COLD void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
 TensorRef expm1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expm1_batched(input);
   TensorRef out = wiring::wrap(expm1(input->storage()));
   if (wiring::records(input)) {
@@ -1234,13 +1253,13 @@ TensorRef expm1(const TensorRef& input) {
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expm1__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = expm1(input);
+    dual = expm1(wiring::before_change(input, input));
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -1255,7 +1274,7 @@ TensorRef expm1_(const TensorRef& input) {
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
   wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1312,7 +1331,7 @@ TP_COLD void floor_set_tangent(const TensorRef& out) {
 
 Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
 TensorRef floor(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return floor_batched(input);
   TensorRef out = wiring::wrap(floor(input->storage()));
   if (wiring::records(input)) {
@@ -1327,13 +1346,13 @@ TensorRef floor(const TensorRef& input) {
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return floor__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = floor(input);
+    dual = floor(wiring::before_change(input, input));
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -1347,7 +1366,7 @@ TensorRef floor_(const TensorRef& input) {
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
   wiring::check_out(FloorBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1398,7 +1417,7 @@ TP_COLD void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
 TensorRef frac(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return frac_batched(input);
   TensorRef out = wiring::wrap(frac(input->storage()));
   if (wiring::records(input)) {
@@ -1413,13 +1432,13 @@ TensorRef frac(const TensorRef& input) {
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return frac__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = frac(input);
+    dual = frac(wiring::before_change(input, input));
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -1433,7 +1452,7 @@ TensorRef frac_(const TensorRef& input) {
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
   wiring::check_out(FracBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1470,6 +1489,7 @@ constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
 TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &input})) return fast;
   return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
       exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
 }
@@ -1492,7 +1512,7 @@ Storage gelu_erf(const Storage& input) {
   return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
 }
 TensorRef gelu_erf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return gelu_erf_batched(input);
   TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
@@ -1535,6 +1555,7 @@ constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
 
 TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &input})) return fast;
   return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
       tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
       pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
@@ -1563,7 +1584,7 @@ Storage gelu_tanh(const Storage& input) {
   return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
 }
 TensorRef gelu_tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return gelu_tanh_batched(input);
   TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1606,6 +1627,7 @@ constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
 constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
 
 TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  if (TensorRef fast = fused(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
       number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
@@ -1628,7 +1650,7 @@ Storage hardshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
 }
 TensorRef hardshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
   if (wiring::records(input)) {

@@ -110,6 +110,7 @@ constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
 
 TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
@@ -139,7 +140,7 @@ Storage hardsigmoid(const Storage& input) {
   return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
 }
 TensorRef hardsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardsigmoid_batched(input);
   TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -155,20 +156,20 @@ TensorRef hardsigmoid(const TensorRef& input) {
   return out;
 }
 TensorRef hardsigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardsigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardsigmoid(input);
+    dual = hardsigmoid(wiring::before_change(input, input));
   Ref<HardsigmoidBackward> node;
   if (record) {
     node = make_node<HardsigmoidBackward>();
     HardsigmoidBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -203,6 +204,7 @@ constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
 
 TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &input})) return fast;
   return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
       number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
       number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
@@ -236,7 +238,7 @@ Storage hardswish(const Storage& input) {
   return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
 }
 TensorRef hardswish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardswish_batched(input);
   TensorRef out = wiring::wrap(hardswish(input->storage()));
   if (wiring::records(input)) {
@@ -252,20 +254,20 @@ TensorRef hardswish(const TensorRef& input) {
   return out;
 }
 TensorRef hardswish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardswish__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(HardswishBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardswish(input);
+    dual = hardswish(wiring::before_change(input, input));
   Ref<HardswishBackward> node;
   if (record) {
     node = make_node<HardswishBackward>();
     HardswishBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -300,6 +302,8 @@ constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
 
 TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  if (TensorRef fast = fused(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &input}, {min_val,
+      max_val})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
       where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
@@ -328,7 +332,7 @@ Storage hardtanh(const Storage& input, double min_val, double max_val) {
   return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
 }
 TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardtanh_batched(input, min_val, max_val);
   TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
   if (wiring::records(input)) {
@@ -346,13 +350,13 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
   return out;
 }
 TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardtanh__batched(input, min_val, max_val);
   const bool record = wiring::records(input);
   wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardtanh(input, min_val, max_val);
+    dual = hardtanh(wiring::before_change(input, input), min_val, max_val);
   Ref<HardtanhBackward> node;
   if (record) {
     node = make_node<HardtanhBackward>();
@@ -361,7 +365,7 @@ TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
     back.set_input(0, input);
     back.min_val_ = min_val;
     back.max_val_ = max_val;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
   wiring::finish_inplace(input, node);
@@ -395,7 +399,10 @@ namespace {
 constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
 
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &input})) return fast;
+  return strong_mul(i1(input), g);
+}
 
 TP_COLD TensorRef i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -418,7 +425,7 @@ TP_COLD void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
 TensorRef i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0_batched(input);
   TensorRef out = wiring::wrap(i0(input->storage()));
   if (wiring::records(input)) {
@@ -434,20 +441,20 @@ TensorRef i0(const TensorRef& input) {
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = i0(input);
+    dual = i0(wiring::before_change(input, input));
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
     I0Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -455,7 +462,7 @@ TensorRef i0_(const TensorRef& input) {
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
   wiring::check_out(I0Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -495,6 +502,7 @@ constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
 
 TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
 }
 
@@ -513,7 +521,7 @@ TP_COLD void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
 TensorRef i0e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0e_batched(input);
   TensorRef out = wiring::wrap(i0e(input->storage()));
   if (wiring::records(input)) {
@@ -556,6 +564,7 @@ constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
 
 TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
       add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
@@ -577,7 +586,7 @@ TP_COLD void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
 TensorRef i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i1_batched(input);
   TensorRef out = wiring::wrap(i1(input->storage()));
   if (wiring::records(input)) {
@@ -620,6 +629,7 @@ constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
 TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &input})) return fast;
   return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
       sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
       Scalar(1))), Scalar(1))), g);
@@ -640,7 +650,7 @@ TP_COLD void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
 TensorRef i1e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i1e_batched(input);
   TensorRef out = wiring::wrap(i1e(input->storage()));
   if (wiring::records(input)) {
@@ -683,6 +693,8 @@ constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
 
 TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+  if (TensorRef fast = fused(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &input},
+      {negative_slope})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
 }
@@ -711,7 +723,7 @@ Storage leaky_relu(const Storage& input, double negative_slope) {
   return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
 }
 TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return leaky_relu_batched(input, negative_slope);
   TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
   if (wiring::records(input)) {
@@ -728,13 +740,13 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
   return out;
 }
 TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return leaky_relu__batched(input, negative_slope);
   const bool record = wiring::records(input);
   wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = leaky_relu(input, negative_slope);
+    dual = leaky_relu(wiring::before_change(input, input), negative_slope);
   Ref<LeakyReluBackward> node;
   if (record) {
     node = make_node<LeakyReluBackward>();
@@ -742,7 +754,7 @@ TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.negative_slope_ = negative_slope;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
   wiring::finish_inplace(input, node);
@@ -776,7 +788,10 @@ namespace {
 constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
 
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &input})) return fast;
+  return strong_mul(digamma(input), g);
+}
 
 TP_COLD TensorRef lgamma_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -799,7 +814,7 @@ TP_COLD void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
 TensorRef lgamma(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return lgamma_batched(input);
   TensorRef out = wiring::wrap(lgamma(input->storage()));
   if (wiring::records(input)) {
@@ -815,20 +830,20 @@ TensorRef lgamma(const TensorRef& input) {
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return lgamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = lgamma(input);
+    dual = lgamma(wiring::before_change(input, input));
   Ref<LgammaBackward> node;
   if (record) {
     node = make_node<LgammaBackward>();
     LgammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -836,7 +851,7 @@ TensorRef lgamma_(const TensorRef& input) {
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
   wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -876,6 +891,7 @@ constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
 
 TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
 }
 
@@ -900,7 +916,7 @@ TP_COLD void log_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
 TensorRef log(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_batched(input);
   TensorRef out = wiring::wrap(log(input->storage()));
   if (wiring::records(input)) {
@@ -916,20 +932,20 @@ TensorRef log(const TensorRef& input) {
   return out;
 }
 TensorRef log_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log(input);
+    dual = log(wiring::before_change(input, input));
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
     LogBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -937,7 +953,7 @@ TensorRef log_(const TensorRef& input) {
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LogBackward::schema_v1, out_, log(input));
   wiring::check_out(LogBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -977,6 +993,7 @@ constexpr ElementwiseSpec kLog10Spec{&Log10Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog10VjpInputSpec{&Log10Backward::schema_v1, 2};
 
 TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
 }
 
@@ -1001,7 +1018,7 @@ TP_COLD void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
 TensorRef log10(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log10_batched(input);
   TensorRef out = wiring::wrap(log10(input->storage()));
   if (wiring::records(input)) {
@@ -1017,20 +1034,20 @@ TensorRef log10(const TensorRef& input) {
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log10__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log10(input);
+    dual = log10(wiring::before_change(input, input));
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
     Log10Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1038,7 +1055,7 @@ TensorRef log10_(const TensorRef& input) {
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
   wiring::check_out(Log10Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1078,6 +1095,7 @@ constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
 TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
@@ -1103,7 +1121,7 @@ TP_COLD void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
 TensorRef log1p(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log1p_batched(input);
   TensorRef out = wiring::wrap(log1p(input->storage()));
   if (wiring::records(input)) {
@@ -1119,20 +1137,20 @@ TensorRef log1p(const TensorRef& input) {
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log1p__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log1p(input);
+    dual = log1p(wiring::before_change(input, input));
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
     Log1pBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1140,7 +1158,7 @@ TensorRef log1p_(const TensorRef& input) {
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
   wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1180,6 +1198,7 @@ constexpr ElementwiseSpec kLog2Spec{&Log2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kLog2VjpInputSpec{&Log2Backward::schema_v1, 2};
 
 TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
 }
 
@@ -1204,7 +1223,7 @@ TP_COLD void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
 TensorRef log2(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log2_batched(input);
   TensorRef out = wiring::wrap(log2(input->storage()));
   if (wiring::records(input)) {
@@ -1220,20 +1239,20 @@ TensorRef log2(const TensorRef& input) {
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log2(input);
+    dual = log2(wiring::before_change(input, input));
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
     Log2Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1241,7 +1260,7 @@ TensorRef log2_(const TensorRef& input) {
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
   wiring::check_out(Log2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1281,6 +1300,7 @@ constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
 
 TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
 }
@@ -1300,7 +1320,7 @@ TP_COLD void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) 
 
 Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
 TensorRef log_ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_ndtr_batched(input);
   TensorRef out = wiring::wrap(log_ndtr(input->storage()));
   if (wiring::records(input)) {
@@ -1343,6 +1363,8 @@ constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
 
 TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
+  if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()})) return fast;
   return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
       div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
       Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
@@ -1380,7 +1402,7 @@ Storage logit(const Storage& input, std::optional<double> eps) {
       !eps.has_value()});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logit_batched(input, eps);
   TensorRef out = wiring::wrap(logit(input->storage(), eps));
   if (wiring::records(input)) {
@@ -1397,13 +1419,13 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   return out;
 }
 TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logit__batched(input, eps);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogitBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = logit(input, eps);
+    dual = logit(wiring::before_change(input, input), eps);
   Ref<LogitBackward> node;
   if (record) {
     node = make_node<LogitBackward>();
@@ -1411,7 +1433,7 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.eps_ = eps;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
       eps.has_value(), !eps.has_value()});
@@ -1420,7 +1442,7 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
   return input;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1461,6 +1483,7 @@ constexpr ElementwiseSpec kLogsigmoidSpec{&LogsigmoidBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kLogsigmoidVjpInputSpec{&LogsigmoidBackward::schema_v1, 2};
 
 TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &input})) return fast;
   return strong_mul(sigmoid(neg(input)), g);
 }
 
@@ -1482,7 +1505,7 @@ Storage logsigmoid(const Storage& input) {
   return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
 }
 TensorRef logsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logsigmoid_batched(input);
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -1525,6 +1548,7 @@ constexpr ElementwiseSpec kMishSpec{&MishBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kMishVjpInputSpec{&MishBackward::schema_v1, 2};
 
 TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &input})) return fast;
   return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
       mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), g);
@@ -1554,7 +1578,7 @@ Storage mish(const Storage& input) {
   return kernels::elementwise(kMishSpec, loops[kMish], {&input});
 }
 TensorRef mish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mish_batched(input);
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
@@ -1570,20 +1594,20 @@ TensorRef mish(const TensorRef& input) {
   return out;
 }
 TensorRef mish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mish__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(MishBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mish(input);
+    dual = mish(wiring::before_change(input, input));
   Ref<MishBackward> node;
   if (record) {
     node = make_node<MishBackward>();
     MishBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1617,7 +1641,11 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
 
-TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
+      &input})) return fast;
+  return strong_mul(i1(input), g);
+}
 
 TP_COLD TensorRef modified_bessel_i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -1636,7 +1664,7 @@ Storage modified_bessel_i0(const Storage& input) {
   return kernels::elementwise(kModifiedBesselI0Spec, loops[kModifiedBesselI0], {&input});
 }
 TensorRef modified_bessel_i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_i0_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
   if (wiring::records(input)) {

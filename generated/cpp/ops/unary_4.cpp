@@ -106,6 +106,8 @@ constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schem
 constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
 
 TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
       add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
@@ -129,7 +131,7 @@ Storage modified_bessel_i1(const Storage& input) {
   return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
 }
 TensorRef modified_bessel_i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_i1_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
   if (wiring::records(input)) {
@@ -172,6 +174,8 @@ constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(neg(modified_bessel_k1(input)), g);
 }
 
@@ -192,7 +196,7 @@ Storage modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
 }
 TensorRef modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -235,6 +239,8 @@ constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
@@ -255,7 +261,7 @@ Storage modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
 }
 TensorRef modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -298,6 +304,7 @@ constexpr ElementwiseSpec kNanReplacedSpec{&NanReplacedBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kNanReplacedVjpInputSpec{&NanReplacedBackward::schema_v1, 2};
 
 TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &input})) return fast;
   return strong_mul(where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
       number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), constant<TensorRef>(Scalar(std::int64_t(0)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))))), g);
@@ -321,7 +328,7 @@ Storage nan_replaced(const Storage& input, double none, double high, double low)
   return kernels::elementwise(kNanReplacedSpec, loops[kNanReplaced], {&input}, {none, high, low});
 }
 TensorRef nan_replaced(const TensorRef& input, double none, double high, double low) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return nan_replaced_batched(input, none, high, low);
   TensorRef out = wiring::wrap(nan_replaced(input->storage(), none, high, low));
   if (wiring::records(input)) {
@@ -364,6 +371,7 @@ constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
 
 TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
       square(input)))), g);
 }
@@ -383,7 +391,7 @@ TP_COLD void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
 TensorRef ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtr_batched(input);
   TensorRef out = wiring::wrap(ndtr(input->storage()));
   if (wiring::records(input)) {
@@ -426,6 +434,7 @@ constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
 
 TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
       square(out)))), g);
 }
@@ -445,7 +454,7 @@ TP_COLD void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
 TensorRef ndtri(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtri_batched(input);
   TensorRef out = wiring::wrap(ndtri(input->storage()));
   if (wiring::records(input)) {
@@ -487,7 +496,10 @@ namespace {
 constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
 constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
+TensorRef neg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kNegVjpInputSpec, loops[kNegVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g);
+}
 
 TP_COLD TensorRef neg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -510,7 +522,7 @@ TP_COLD void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
 TensorRef neg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg_batched(input);
   TensorRef out = wiring::wrap(neg(input->storage()));
   if (wiring::records(input)) {
@@ -525,13 +537,13 @@ TensorRef neg(const TensorRef& input) {
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = neg(input);
+    dual = neg(wiring::before_change(input, input));
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -545,7 +557,7 @@ TensorRef neg_(const TensorRef& input) {
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
   wiring::check_out(NegBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -584,6 +596,7 @@ constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
 
 TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+  if (TensorRef fast = fused(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &input}, {order})) return fast;
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
 
@@ -610,7 +623,7 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
   return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
 }
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return polygamma_of_batched(input, order);
   TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
   if (wiring::records(input)) {
@@ -627,13 +640,13 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
   return out;
 }
 TensorRef polygamma_of_(const TensorRef& input, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return polygamma_of__batched(input, order);
   const bool record = wiring::records(input);
   wiring::check_inplace(PolygammaOfBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = polygamma_of(input, order);
+    dual = polygamma_of(wiring::before_change(input, input), order);
   Ref<PolygammaOfBackward> node;
   if (record) {
     node = make_node<PolygammaOfBackward>();
@@ -641,7 +654,7 @@ TensorRef polygamma_of_(const TensorRef& input, std::int64_t order) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.order_ = order;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kPolygammaOfSpec, loops[kPolygammaOf], input->storage(), {&input->storage()}, {order});
   wiring::finish_inplace(input, node);
@@ -675,7 +688,10 @@ namespace {
 constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
+TensorRef rad2deg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(57.29577951308232)), g);
+}
 
 TP_COLD TensorRef rad2deg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -698,7 +714,7 @@ TP_COLD void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
 TensorRef rad2deg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg_batched(input);
   TensorRef out = wiring::wrap(rad2deg(input->storage()));
   if (wiring::records(input)) {
@@ -713,13 +729,13 @@ TensorRef rad2deg(const TensorRef& input) {
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rad2deg(input);
+    dual = rad2deg(wiring::before_change(input, input));
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -733,7 +749,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
   wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -773,6 +789,7 @@ constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
 
 TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(neg(square(out))), g);
 }
 
@@ -797,7 +814,7 @@ TP_COLD void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input
 
 Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
 TensorRef reciprocal(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal_batched(input);
   TensorRef out = wiring::wrap(reciprocal(input->storage()));
   if (wiring::records(input)) {
@@ -813,13 +830,13 @@ TensorRef reciprocal(const TensorRef& input) {
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = reciprocal(input);
+    dual = reciprocal(wiring::before_change(input, input));
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -834,7 +851,7 @@ TensorRef reciprocal_(const TensorRef& input) {
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
   wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -874,6 +891,7 @@ constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
 constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
 
 TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &out})) return fast;
   return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -899,7 +917,7 @@ TP_COLD void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
 TensorRef relu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu_batched(input);
   TensorRef out = wiring::wrap(relu(input->storage()));
   if (wiring::records(input)) {
@@ -915,13 +933,13 @@ TensorRef relu(const TensorRef& input) {
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu(input);
+    dual = relu(wiring::before_change(input, input));
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -963,6 +981,7 @@ constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
 constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
 
 TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &input})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
@@ -989,7 +1008,7 @@ TP_COLD void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
 TensorRef relu6(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6_batched(input);
   TensorRef out = wiring::wrap(relu6(input->storage()));
   if (wiring::records(input)) {
@@ -1005,20 +1024,20 @@ TensorRef relu6(const TensorRef& input) {
   return out;
 }
 TensorRef relu6_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Relu6Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu6(input);
+    dual = relu6(wiring::before_change(input, input));
   Ref<Relu6Backward> node;
   if (record) {
     node = make_node<Relu6Backward>();
     Relu6Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1070,7 +1089,7 @@ TP_COLD void round_set_tangent(const TensorRef& out) {
 
 Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
 TensorRef round(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round_batched(input);
   TensorRef out = wiring::wrap(round(input->storage()));
   if (wiring::records(input)) {
@@ -1085,13 +1104,13 @@ TensorRef round(const TensorRef& input) {
   return out;
 }
 TensorRef round_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = round(input);
+    dual = round(wiring::before_change(input, input));
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -1105,7 +1124,7 @@ TensorRef round_(const TensorRef& input) {
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
   wiring::check_out(RoundBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1146,13 +1165,13 @@ Storage round(const Storage& input, std::int64_t decimals) {
 }
 TensorRef round(const TensorRef& input, std::int64_t decimals) { return round_1_compose<TensorRef>(input, decimals); }
 TensorRef round_(const TensorRef& input, std::int64_t decimals) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kRound1Schema, input, round(batch::kept(input), decimals));
   const bool record = wiring::records(input);
   wiring::check_inplace(kRound1Schema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = round(input, decimals);
+    dual = round(wiring::before_change(input, input), decimals);
   TensorRef result = record ? round(clone(input), decimals) : round(input, decimals);
   kernels::copy_broadcast("round_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -1179,7 +1198,7 @@ Storage round_scaled(const Storage& input, double up, double down) {
   return kernels::elementwise(kRoundScaledSpec, loops[kRoundScaled], {&input}, {up, down});
 }
 TensorRef round_scaled(const TensorRef& input, double up, double down) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round_scaled_batched(input, up, down);
   TensorRef out = wiring::wrap(round_scaled(input->storage(), up, down));
   if (wiring::records(input)) {
@@ -1212,6 +1231,7 @@ constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
 
 TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
 }
@@ -1237,7 +1257,7 @@ TP_COLD void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
 TensorRef rsqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt_batched(input);
   TensorRef out = wiring::wrap(rsqrt(input->storage()));
   if (wiring::records(input)) {
@@ -1253,13 +1273,13 @@ TensorRef rsqrt(const TensorRef& input) {
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rsqrt(input);
+    dual = rsqrt(wiring::before_change(input, input));
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1274,7 +1294,7 @@ TensorRef rsqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
   wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1314,6 +1334,8 @@ constexpr ElementwiseSpec kScaledModifiedBesselK0Spec{&ScaledModifiedBesselK0Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK0VjpInputSpec{&ScaledModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
 }
 
@@ -1334,7 +1356,7 @@ Storage scaled_modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK0Spec, loops[kScaledModifiedBesselK0], {&input});
 }
 TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -1377,6 +1399,8 @@ constexpr ElementwiseSpec kScaledModifiedBesselK1Spec{&ScaledModifiedBesselK1Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK1VjpInputSpec{&ScaledModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
 }
@@ -1398,7 +1422,7 @@ Storage scaled_modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK1Spec, loops[kScaledModifiedBesselK1], {&input});
 }
 TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -1441,6 +1465,7 @@ constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
 
 TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &input})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
       g);
@@ -1470,7 +1495,7 @@ Storage selu(const Storage& input) {
   return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
 }
 TensorRef selu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu_batched(input);
   TensorRef out = wiring::wrap(selu(input->storage()));
   if (wiring::records(input)) {
@@ -1486,20 +1511,20 @@ TensorRef selu(const TensorRef& input) {
   return out;
 }
 TensorRef selu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SeluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = selu(input);
+    dual = selu(wiring::before_change(input, input));
   Ref<SeluBackward> node;
   if (record) {
     node = make_node<SeluBackward>();
     SeluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);

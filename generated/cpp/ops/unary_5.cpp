@@ -117,7 +117,7 @@ TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
 TensorRef sgn(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sgn_batched(input);
   TensorRef out = wiring::wrap(sgn(input->storage()));
   if (wiring::records(input)) {
@@ -134,20 +134,20 @@ TensorRef sgn(const TensorRef& input) {
   return out;
 }
 TensorRef sgn_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sgn__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SgnBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(input);
+    dual = sgn(wiring::before_change(input, input));
   Ref<SgnBackward> node;
   if (record) {
     node = make_node<SgnBackward>();
     SgnBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -156,7 +156,7 @@ TensorRef sgn_(const TensorRef& input) {
   return input;
 }
 TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
   wiring::check_out(SgnBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -195,6 +195,7 @@ constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
 TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
 
@@ -219,7 +220,7 @@ TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
 TensorRef sigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sigmoid_batched(input);
   TensorRef out = wiring::wrap(sigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -235,13 +236,13 @@ TensorRef sigmoid(const TensorRef& input) {
   return out;
 }
 TensorRef sigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sigmoid__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sigmoid(input);
+    dual = sigmoid(wiring::before_change(input, input));
   Ref<SigmoidBackward> node;
   if (record) {
     node = make_node<SigmoidBackward>();
@@ -256,7 +257,7 @@ TensorRef sigmoid_(const TensorRef& input) {
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
   wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -313,7 +314,7 @@ TP_COLD void sign_set_tangent(const TensorRef& out) {
 
 Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
 TensorRef sign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sign_batched(input);
   TensorRef out = wiring::wrap(sign(input->storage()));
   if (wiring::records(input)) {
@@ -328,13 +329,13 @@ TensorRef sign(const TensorRef& input) {
   return out;
 }
 TensorRef sign_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sign__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SignBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sign(input);
+    dual = sign(wiring::before_change(input, input));
   Ref<SignBackward> node;
   if (record) {
     node = make_node<SignBackward>();
@@ -348,7 +349,7 @@ TensorRef sign_(const TensorRef& input) {
   return input;
 }
 TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
   wiring::check_out(SignBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -381,6 +382,7 @@ constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
 TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
       sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
@@ -409,7 +411,7 @@ Storage silu(const Storage& input) {
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu_batched(input);
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
@@ -425,20 +427,20 @@ TensorRef silu(const TensorRef& input) {
   return out;
 }
 TensorRef silu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SiluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = silu(input);
+    dual = silu(wiring::before_change(input, input));
   Ref<SiluBackward> node;
   if (record) {
     node = make_node<SiluBackward>();
     SiluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -472,7 +474,10 @@ namespace {
 constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
 
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
+TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cos(input)), g);
+}
 
 TP_COLD TensorRef sin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -495,7 +500,7 @@ TP_COLD void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
 TensorRef sin(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin_batched(input);
   TensorRef out = wiring::wrap(sin(input->storage()));
   if (wiring::records(input)) {
@@ -511,20 +516,20 @@ TensorRef sin(const TensorRef& input) {
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sin(input);
+    dual = sin(wiring::before_change(input, input));
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
     SinBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -532,7 +537,7 @@ TensorRef sin_(const TensorRef& input) {
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinBackward::schema_v1, out_, sin(input));
   wiring::check_out(SinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -572,6 +577,7 @@ constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
 
 TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
       mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
       sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
@@ -606,7 +612,7 @@ TP_COLD void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
 TensorRef sinc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc_batched(input);
   TensorRef out = wiring::wrap(sinc(input->storage()));
   if (wiring::records(input)) {
@@ -622,20 +628,20 @@ TensorRef sinc(const TensorRef& input) {
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinc(input);
+    dual = sinc(wiring::before_change(input, input));
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
     SincBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -643,7 +649,7 @@ TensorRef sinc_(const TensorRef& input) {
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SincBackward::schema_v1, out_, sinc(input));
   wiring::check_out(SincBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -682,7 +688,10 @@ namespace {
 constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
 
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
+TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cosh(input)), g);
+}
 
 TP_COLD TensorRef sinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
@@ -705,7 +714,7 @@ TP_COLD void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
 TensorRef sinh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh_batched(input);
   TensorRef out = wiring::wrap(sinh(input->storage()));
   if (wiring::records(input)) {
@@ -721,20 +730,20 @@ TensorRef sinh(const TensorRef& input) {
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinh(input);
+    dual = sinh(wiring::before_change(input, input));
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
     SinhBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -742,7 +751,7 @@ TensorRef sinh_(const TensorRef& input) {
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinhBackward::schema_v1, out_, sinh(input));
   wiring::check_out(SinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -782,6 +791,8 @@ constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
 
 TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
+  if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
+      threshold})) return fast;
   return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
 }
@@ -804,7 +815,7 @@ Storage softplus(const Storage& input, double beta, double threshold) {
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softplus_batched(input, beta, threshold);
   TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
   if (wiring::records(input)) {
@@ -849,6 +860,7 @@ constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
 
 TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
       where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
@@ -872,7 +884,7 @@ Storage softshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
 }
 TensorRef softshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
   if (wiring::records(input)) {
@@ -916,6 +928,7 @@ constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
 
 TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1)))), Scalar(1)), g);
@@ -936,7 +949,7 @@ TP_COLD void softsign_set_tangent(const TensorRef& out, const TensorRef& input) 
 
 Storage softsign(const Storage& input) { return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input}); }
 TensorRef softsign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softsign_batched(input);
   TensorRef out = wiring::wrap(softsign(input->storage()));
   if (wiring::records(input)) {
@@ -979,6 +992,8 @@ constexpr ElementwiseSpec kSphericalBesselJ0Spec{&SphericalBesselJ0Backward::sch
 constexpr ElementwiseSpec kSphericalBesselJ0VjpInputSpec{&SphericalBesselJ0Backward::schema_v1, 2};
 
 TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
       add(number<TensorRef>(Scalar(0.03333333333333333)), mul(square(input), sub(mul(square(input),
       sub(number<TensorRef>(Scalar(2.2045855379188714e-05)), mul(number<TensorRef>(Scalar(2.505210838544172e-07)),
@@ -1004,7 +1019,7 @@ Storage spherical_bessel_j0(const Storage& input) {
   return kernels::elementwise(kSphericalBesselJ0Spec, loops[kSphericalBesselJ0], {&input});
 }
 TensorRef spherical_bessel_j0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return spherical_bessel_j0_batched(input);
   TensorRef out = wiring::wrap(spherical_bessel_j0(input->storage()));
   if (wiring::records(input)) {
@@ -1047,6 +1062,7 @@ constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
 
 TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
 }
 
@@ -1071,7 +1087,7 @@ TP_COLD void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
 TensorRef sqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt_batched(input);
   TensorRef out = wiring::wrap(sqrt(input->storage()));
   if (wiring::records(input)) {
@@ -1087,13 +1103,13 @@ TensorRef sqrt(const TensorRef& input) {
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sqrt(input);
+    dual = sqrt(wiring::before_change(input, input));
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -1108,7 +1124,7 @@ TensorRef sqrt_(const TensorRef& input) {
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SqrtBackward::schema_v1, out_, sqrt(input));
   wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1148,6 +1164,7 @@ constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
 constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
 
 TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
 
@@ -1172,7 +1189,7 @@ TP_COLD void square_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
 TensorRef square(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square_batched(input);
   TensorRef out = wiring::wrap(square(input->storage()));
   if (wiring::records(input)) {
@@ -1188,20 +1205,20 @@ TensorRef square(const TensorRef& input) {
   return out;
 }
 TensorRef square_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = square(input);
+    dual = square(wiring::before_change(input, input));
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
     SquareBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1209,7 +1226,7 @@ TensorRef square_(const TensorRef& input) {
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
   wiring::check_out(SquareBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1249,6 +1266,7 @@ constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
 
 TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
@@ -1273,7 +1291,7 @@ TP_COLD void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
 TensorRef tan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan_batched(input);
   TensorRef out = wiring::wrap(tan(input->storage()));
   if (wiring::records(input)) {
@@ -1289,13 +1307,13 @@ TensorRef tan(const TensorRef& input) {
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tan(input);
+    dual = tan(wiring::before_change(input, input));
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -1310,7 +1328,7 @@ TensorRef tan_(const TensorRef& input) {
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanBackward::schema_v1, out_, tan(input));
   wiring::check_out(TanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1350,6 +1368,7 @@ constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
 
 TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
@@ -1374,7 +1393,7 @@ TP_COLD void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
 TensorRef tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh_batched(input);
   TensorRef out = wiring::wrap(tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1390,13 +1409,13 @@ TensorRef tanh(const TensorRef& input) {
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tanh(input);
+    dual = tanh(wiring::before_change(input, input));
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -1411,7 +1430,7 @@ TensorRef tanh_(const TensorRef& input) {
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanhBackward::schema_v1, out_, tanh(input));
   wiring::check_out(TanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1451,6 +1470,7 @@ constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
 TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(square(tanh(input))), g);
 }
 
@@ -1469,7 +1489,7 @@ TP_COLD void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input
 
 Storage tanhshrink(const Storage& input) { return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input}); }
 TensorRef tanhshrink(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanhshrink_batched(input);
   TensorRef out = wiring::wrap(tanhshrink(input->storage()));
   if (wiring::records(input)) {
@@ -1512,6 +1532,7 @@ constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
 
 TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
+  if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
@@ -1539,7 +1560,7 @@ Storage threshold(const Storage& input, double threshold, double value) {
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
   if (wiring::records(input)) {
@@ -1556,13 +1577,13 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
   return out;
 }
 TensorRef threshold_(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold__batched(input, threshold, value);
   const bool record = wiring::records(input);
   wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = ops::threshold(input, threshold, value);
+    dual = ops::threshold(wiring::before_change(input, input), threshold, value);
   Ref<ThresholdBackward> node;
   if (record) {
     node = make_node<ThresholdBackward>();
@@ -1570,7 +1591,7 @@ TensorRef threshold_(const TensorRef& input, double threshold, double value) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.threshold_ = threshold;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
       value});
@@ -1623,7 +1644,7 @@ TP_COLD void trunc_set_tangent(const TensorRef& out) {
 
 Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
 TensorRef trunc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc_batched(input);
   TensorRef out = wiring::wrap(trunc(input->storage()));
   if (wiring::records(input)) {
@@ -1638,13 +1659,13 @@ TensorRef trunc(const TensorRef& input) {
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = trunc(input);
+    dual = trunc(wiring::before_change(input, input));
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -1658,7 +1679,7 @@ TensorRef trunc_(const TensorRef& input) {
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TruncBackward::schema_v1, out_, trunc(input));
   wiring::check_out(TruncBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

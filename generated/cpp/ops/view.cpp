@@ -70,7 +70,7 @@ Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
 }
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return as_strided_batched(input, size, stride, storage_offset);
   TensorRef out = view_or_wrap(input, as_strided(input->storage(), size, stride, storage_offset), "as_strided");
   if (wiring::records(input)) {
@@ -89,7 +89,7 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
 }
 TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, as_strided(input, size, stride, storage_offset));
   const bool record = wiring::records(input);
   wiring::check_inplace(AsStridedBackward::schema_v1, input, record);
@@ -156,7 +156,7 @@ std::vector<Storage> chunk(const Storage& input, std::int64_t chunks, std::int64
   return kernels::chunk(ChunkBackward::schema_v1, input, chunks, dim);
 }
 std::vector<TensorRef> chunk(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return chunk_batched(input, chunks, dim);
   std::vector<TensorRef> out;
   for (Storage& s : chunk(input->storage(), chunks, dim))
@@ -208,7 +208,7 @@ TP_COLD TensorRef detach_batched(const TensorRef& input) {
 
 Storage detach(const Storage& input) { return kernels::alias(kDetachSchema, input); }
 TensorRef detach(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return detach_batched(input);
   TensorRef out = wiring::wrap(detach(input->storage()));
   return out;
@@ -242,7 +242,7 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
   return kernels::diagonal(DiagonalBackward::schema_v1, input, offset, dim1, dim2);
 }
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return diagonal_batched(input, offset, dim1, dim2);
   TensorRef out = view_or_wrap(input, diagonal(input->storage(), offset, dim1, dim2), "diagonal");
   if (wiring::records(input)) {
@@ -302,7 +302,7 @@ Storage expand(const Storage& input, const Dims& size) {
   return kernels::expand(ExpandBackward::schema_v1, input, size);
 }
 TensorRef expand(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expand_batched(input, size);
   TensorRef out = view_or_wrap(input, expand(input->storage(), size), "expand");
   if (wiring::records(input)) {
@@ -359,7 +359,7 @@ Storage movedim(const Storage& input, const Dims& source, const Dims& destinatio
   return kernels::movedim(MovedimBackward::schema_v1, input, source, destination);
 }
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return movedim_batched(input, source, destination);
   TensorRef out = view_or_wrap(input, movedim(input->storage(), source, destination), "movedim");
   if (wiring::records(input)) {
@@ -419,7 +419,7 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
   return kernels::narrow(NarrowBackward::schema_v1, input, dim, start, length);
 }
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return narrow_batched(input, dim, start, length);
   TensorRef out = view_or_wrap(input, narrow(input->storage(), dim, start, length), "narrow");
   if (wiring::records(input)) {
@@ -478,7 +478,7 @@ Storage permute(const Storage& input, const Dims& dims) {
   return kernels::permute(PermuteBackward::schema_v1, input, dims);
 }
 TensorRef permute(const TensorRef& input, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return permute_batched(input, dims);
   TensorRef out = view_or_wrap(input, permute(input->storage(), dims), "permute");
   if (wiring::records(input)) {
@@ -531,7 +531,7 @@ TP_COLD void real_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage real(const Storage& input) { return kernels::real(RealBackward::schema_v1, input); }
 TensorRef real(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return real_batched(input);
   TensorRef out = view_or_wrap(input, real(input->storage()), "real");
   if (wiring::records(input)) {
@@ -586,7 +586,7 @@ Storage reshape(const Storage& input, const Dims& shape) {
   return kernels::reshape(ReshapeBackward::schema_v1, input, shape);
 }
 TensorRef reshape(const TensorRef& input, const Dims& shape) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reshape_batched(input, shape);
   TensorRef out = view_or_wrap(input, reshape(input->storage(), shape), "reshape");
   if (wiring::records(input)) {
@@ -643,7 +643,7 @@ Storage select(const Storage& input, std::int64_t dim, std::int64_t index) {
   return kernels::select(SelectBackward::schema_v1, input, dim, index);
 }
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return select_batched(input, dim, index);
   TensorRef out = view_or_wrap(input, select(input->storage(), dim, index), "select");
   if (wiring::records(input)) {
@@ -707,7 +707,7 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
 }
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return slice_batched(input, dim, start, end, step);
   TensorRef out = view_or_wrap(input, slice(input->storage(), dim, start, end, step), "slice");
   if (wiring::records(input)) {
@@ -770,7 +770,7 @@ std::vector<Storage> split(const Storage& input, std::int64_t split_size, std::i
   return kernels::split(SplitBackward::schema_v1, input, split_size, dim);
 }
 std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
@@ -835,7 +835,7 @@ std::vector<Storage> split(const Storage& input, const Dims& split_size, std::in
   return kernels::split_with_sizes(SplitBackward1::schema_v1, input, split_size, dim);
 }
 std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_1_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
@@ -901,7 +901,7 @@ std::vector<Storage> split_with_sizes(const Storage& input, const Dims& split_si
   return kernels::split_with_sizes(SplitWithSizesBackward::schema_v1, input, split_sizes, dim);
 }
 std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& split_sizes, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_with_sizes_batched(input, split_sizes, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split_with_sizes(input->storage(), split_sizes, dim))
@@ -964,7 +964,7 @@ Storage squeeze(const Storage& input, const std::optional<Dims>& dim) {
   return kernels::squeeze(SqueezeBackward::schema_v1, input, dim);
 }
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return squeeze_batched(input, dim);
   TensorRef out = view_or_wrap(input, squeeze(input->storage(), dim), "squeeze");
   if (wiring::records(input)) {
@@ -979,7 +979,7 @@ TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
   return out;
 }
 TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, squeeze(input, dim));
   const bool record = wiring::records(input);
   wiring::check_inplace(SqueezeBackward::schema_v1, input, record);
@@ -1038,7 +1038,7 @@ TP_COLD void t_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage t(const Storage& input) { return kernels::t(TBackward::schema_v1, input); }
 TensorRef t(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return t_batched(input);
   TensorRef out = view_or_wrap(input, t(input->storage()), "t");
   if (wiring::records(input)) {
@@ -1053,7 +1053,7 @@ TensorRef t(const TensorRef& input) {
   return out;
 }
 TensorRef t_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, t(input));
   const bool record = wiring::records(input);
   wiring::check_inplace(TBackward::schema_v1, input, record);
@@ -1115,7 +1115,7 @@ std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, s
   return kernels::tensor_split(TensorSplitBackward::schema_v1, input, sections, dim);
 }
 std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tensor_split_batched(input, sections, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), sections, dim))
@@ -1180,7 +1180,7 @@ std::vector<Storage> tensor_split(const Storage& input, const Dims& indices, std
   return kernels::tensor_split_indices(TensorSplitBackward1::schema_v1, input, indices, dim);
 }
 std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tensor_split_1_batched(input, indices, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), indices, dim))
@@ -1244,7 +1244,7 @@ Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1) {
   return kernels::transpose(TransposeBackward::schema_v1, input, dim0, dim1);
 }
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return transpose_batched(input, dim0, dim1);
   TensorRef out = view_or_wrap(input, transpose(input->storage(), dim0, dim1), "transpose");
   if (wiring::records(input)) {
@@ -1261,7 +1261,7 @@ TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1
   return out;
 }
 TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, transpose(input, dim0, dim1));
   const bool record = wiring::records(input);
   wiring::check_inplace(TransposeBackward::schema_v1, input, record);
@@ -1324,7 +1324,7 @@ std::vector<Storage> unbind(const Storage& input, std::int64_t dim) {
   return kernels::unbind(UnbindBackward::schema_v1, input, dim);
 }
 std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unbind_batched(input, dim);
   std::vector<TensorRef> out;
   for (Storage& s : unbind(input->storage(), dim))
@@ -1387,7 +1387,7 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes) {
   return kernels::unflatten(UnflattenBackward::schema_v1, input, dim, sizes);
 }
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unflatten_batched(input, dim, sizes);
   TensorRef out = view_or_wrap(input, unflatten(input->storage(), dim, sizes), "unflatten");
   if (wiring::records(input)) {
@@ -1445,7 +1445,7 @@ Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, 
   return kernels::unfold(UnfoldBackward::schema_v1, input, dimension, size, step);
 }
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unfold_batched(input, dimension, size, step);
   TensorRef out = view_or_wrap(input, unfold(input->storage(), dimension, size, step), "unfold");
   if (wiring::records(input)) {
@@ -1505,7 +1505,7 @@ Storage unsqueeze(const Storage& input, std::int64_t dim) {
   return kernels::unsqueeze(UnsqueezeBackward::schema_v1, input, dim);
 }
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unsqueeze_batched(input, dim);
   TensorRef out = view_or_wrap(input, unsqueeze(input->storage(), dim), "unsqueeze");
   if (wiring::records(input)) {
@@ -1520,7 +1520,7 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
   return out;
 }
 TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, unsqueeze(input, dim));
   const bool record = wiring::records(input);
   wiring::check_inplace(UnsqueezeBackward::schema_v1, input, record);
@@ -1578,7 +1578,7 @@ TP_COLD void view_set_tangent(const TensorRef& out, const TensorRef& input, cons
 
 Storage view(const Storage& input, const Dims& shape) { return kernels::view(ViewBackward::schema_v1, input, shape); }
 TensorRef view(const TensorRef& input, const Dims& shape) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_batched(input, shape);
   TensorRef out = view_or_wrap(input, view(input->storage(), shape), "view");
   if (wiring::records(input)) {
@@ -1634,7 +1634,7 @@ Storage view_as_complex(const Storage& input) {
   return kernels::view_as_complex(ViewAsComplexBackward::schema_v1, input);
 }
 TensorRef view_as_complex(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_as_complex_batched(input);
   TensorRef out = view_or_wrap(input, view_as_complex(input->storage()), "view_as_complex");
   if (wiring::records(input)) {
@@ -1689,7 +1689,7 @@ Storage view_as_real(const Storage& input) {
   return kernels::view_as_real(ViewAsRealBackward::schema_v1, input);
 }
 TensorRef view_as_real(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_as_real_batched(input);
   TensorRef out = view_or_wrap(input, view_as_real(input->storage()), "view_as_real");
   if (wiring::records(input)) {
