@@ -213,6 +213,9 @@ def convert(a: Arg, i: int) -> str:
     """The argument of slot i as the C++ value the op takes."""
     t = a.type
     if t.base is Base.TENSOR:
+        if not a.required and a.default is not None:  # a number that stands for a tensor
+            absent = f"TensorArg(ops::{C.literal(a.default, t, 'TensorRef')})"
+            return f"(a.has({i}) ? to_tensor(spec, a, {i}) : {absent}).ref()"
         f = "to_tensor_list" if t.is_list else "to_opt_tensor" if t.optional else "to_tensor"
         return f"{f}(spec, a, {i})" + ("" if t.is_list else ".ref()")
     if t.base is Base.GENERATOR:

@@ -10,7 +10,8 @@ from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
 from .model import DTYPES, REQUIRED, Base, Formula, Loc, Signature, Type
-from .structured import META, SHAPES, TENSOR, parameters
+from .shape_rules import SHAPES
+from .structured import META, TENSOR, parameters
 
 if TYPE_CHECKING:
     from .vocabulary import Helper

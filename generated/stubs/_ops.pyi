@@ -1138,7 +1138,7 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def negative_(input: Tensor) -> Tensor:
     """Each element with the opposite sign."""
 
-def nextafter(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Next number the type can hold from input towards other."""
 
 def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1160,6 +1160,9 @@ def ones(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor |
 
 def ones_like(input: Tensor, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of ones in input's sizes and dtype."""
+
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """First columns of the product of Householder reflections, given by the columns below the..."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix of all products of the elements of two vectors."""

@@ -34,6 +34,11 @@ class _inv_ex_core_0_result(NamedTuple):
     inverse: Tensor
     info: Tensor
 
+class _ldl_core_0_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class _linalg_eig_0_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -157,6 +162,11 @@ class _native_rms_norm_backward_0_result(NamedTuple):
 class _nll_loss_forward_0_result(NamedTuple):
     out: Tensor
     total_weight: Tensor
+
+class _svd_driver_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 class _unique_consecutive_flat_0_result(NamedTuple):
     values: Tensor
@@ -303,6 +313,12 @@ def cond_by_inverse(norm: Tensor, inverse: Tensor, info: Tensor, p: Number) -> T
 def cond_by_inverse_named(norm: Tensor, inverse: Tensor, info: Tensor, p: str) -> Tensor:
     """Product of two norms with a name, inf where there is no inverse."""
 
+def conv_transpose(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, output_padding: Sequence[int] | int, groups: int, dilation: Sequence[int] | int) -> Tensor:
+    """Transposed convolution over any number of dimensions of space."""
+
+def conv_transpose_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, output_padding: Sequence[int] | int, groups: int, dilation: Sequence[int] | int) -> Tensor:
+    """Transposed convolution of complex or whole numbers."""
+
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Convolution over any number of dimensions of space."""
 
@@ -315,8 +331,14 @@ def convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride:
 def convolution_mode_input_backward(grad: Tensor, weight: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its input, padded by a rule."""
 
+def convolution_mode_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
+    """Convolution of complex or whole numbers with padding by a rule."""
+
 def convolution_mode_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its weight, padded by a rule."""
+
+def convolution_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
+    """Convolution of complex or whole numbers."""
 
 def convolution_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its weight."""
@@ -456,6 +478,9 @@ def isin_of(elements: Tensor, test_elements: Tensor, invert: bool) -> Tensor:
 def laguerre_l(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Laguerre polynomials, by degree and order."""
 
+def ldl_core(A: Tensor, hermitian: bool) -> _ldl_core_0_result:
+    """Factors of indefinite matrices with exchanges and what LAPACK says of them."""
+
 def legendre_p(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Legendre polynomials, by degree and order."""
 
@@ -526,6 +551,12 @@ def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
 
 def logcumsumexp_backward(grad: Tensor, input: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative logarithm of sums."""
+
+def logsumexp_complex(input: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
+    """Logarithm of the sum of exponentials of complex numbers."""
+
+def logsumexp_real(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
+    """Logarithm of the sum of exponentials of real numbers."""
 
 def lstsq_adjoint(grad: Tensor, A: Tensor, B: Tensor, rcond: float | None) -> Tensor:
     """Gradient of a least-squares solution in its right-hand side."""
@@ -638,6 +669,12 @@ def new_ones(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = 
 def new_zeros(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
     """Zeros of the given size in input's dtype."""
 
+def nextafter_half(input: Tensor, other: Tensor) -> Tensor:
+    """Next number a half can hold from input towards other."""
+
+def nextafter_wide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Next float32 or float64 number from input towards other."""
+
 def nll_loss_backward(grad: Tensor, size: Sequence[int] | int, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str) -> Tensor:
     """Gradient of the negative log-likelihood in the log-probabilities."""
 
@@ -722,8 +759,8 @@ def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[i
 def repeat_places(repeats: Tensor, output_size: int | None) -> Tensor:
     """Each place of a vector as often as its element says."""
 
-def round_to(input: Tensor, decimals: int) -> Tensor:
-    """Nearest number of so many decimals, of tens, hundreds and so on where it is negative."""
+def round_scaled(input: Tensor, up: float, down: float) -> Tensor:
+    """Nearest multiple of down / up."""
 
 def scatter_combine(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Elements of src combined with those of input, or among themselves, at the places index..."""
@@ -796,6 +833,9 @@ def sum_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
 
 def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """Gradient of a singular value decomposition in its matrix."""
+
+def svd_driver(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> _svd_driver_0_result:
+    """Singular value decomposition A = U diag(S) Vh with S descending, by the one driver there..."""
 
 def tie_share(grad: Tensor, input: Tensor, out: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """A gradient shared evenly by the elements equal to a reduction's result."""

@@ -849,9 +849,9 @@ class _TensorOps:
         """Ones of the given size in input's dtype."""
     def new_zeros(self, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
         """Zeros of the given size in input's dtype."""
-    def nextafter(self, other: Tensor | Number) -> Tensor:
+    def nextafter(self, other: Tensor) -> Tensor:
         """Next number the type can hold from input towards other."""
-    def nextafter_(self, other: Tensor | Number) -> Tensor:
+    def nextafter_(self, other: Tensor) -> Tensor:
         """Next number the type can hold from input towards other."""
     def nonzero(self) -> Tensor:
         """Indices of the nonzero elements, one row each."""

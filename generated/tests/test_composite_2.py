@@ -6,6 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="eig_backward",
+        home="internal",
+        dtypes=("c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="eigh_backward",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -223,25 +232,6 @@ OPS = [
         cases=({"grad": {"shape": (2, 4)}, "input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input", "other"), tests="tests/ops/test_linalg.py"),
-        ],
-    ),
-    Op(
-        name="matrix_exp_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="mvlgamma",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("mvlgamma",),
-        inplace=("mvlgamma_",),
-        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
         ],
     ),
 ]

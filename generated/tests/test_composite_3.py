@@ -6,6 +6,25 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="matrix_exp_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="mvlgamma",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("mvlgamma",),
+        inplace=("mvlgamma_",),
+        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
+        ],
+    ),
+    Op(
         name="pinv_backward",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -94,15 +113,6 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "k": 2}, {"input": {"shape": (2, 3)}, "k": -1}),
         forms=[
             Form(args=(("input", "Tensor"), ("k", "int", 1), ("dims", "int[]", (0, 1))), results=("out",), diff=("input",), like="numpy.rot90(input, k, dims)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="round_to",
-        home="internal",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"input": {"values": (1.234, -2.345, 15.0)}, "decimals": 2}, {"input": {"values": (1.2, -27.3)}, "decimals": -1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("decimals", "int")), results=("out",), diff=("input",), like="numpy.round(input, decimals)", kind="expr"),
         ],
     ),
     Op(

@@ -156,6 +156,26 @@ OPS = [
         ],
     ),
     Op(
+        name="nextafter",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("nextafter",),
+        inplace=("nextafter_",),
+        out=True,
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.nextafter", kind="name"),
+        ],
+    ),
+    Op(
+        name="nextafter_half",
+        home="internal",
+        dtypes=("f16", "bf16"),
+        cases=({"input": {"shape": (3,), "dtype": "f16"}, "other": {"shape": (3,), "dtype": "f16"}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="ones_like",
         out=True,
         cases=({"input": {"shape": (2, 3)}},),

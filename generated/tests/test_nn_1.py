@@ -63,7 +63,7 @@ OPS = [
         name="adaptive_max_pool1d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "output_size": 2},),
+        cases=({"return_indices": True, "input": {"shape": (2, 2, 6), "kind": "distinct"}, "output_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("output_size", "int?[1]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
@@ -81,7 +81,7 @@ OPS = [
         name="adaptive_max_pool2d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "output_size": 2},),
+        cases=({"return_indices": True, "input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "output_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("output_size", "int?[2]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
@@ -99,7 +99,7 @@ OPS = [
         name="adaptive_max_pool3d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "output_size": 2},),
+        cases=({"return_indices": True, "input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "output_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("output_size", "int?[3]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
@@ -143,7 +143,7 @@ OPS = [
     Op(
         name="avg_pool1d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 2, 6)}, "kernel_size": (2,)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -170,7 +170,7 @@ OPS = [
     Op(
         name="avg_pool2d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 4, 4)}, "kernel_size": (2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True), ("divisor_override", "int?", None)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -197,7 +197,7 @@ OPS = [
     Op(
         name="avg_pool3d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 4, 4, 4)}, "kernel_size": (2, 2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True), ("divisor_override", "int?", None)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -266,7 +266,7 @@ OPS = [
     Op(
         name="cosine_embedding_loss",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
         forms=[
             Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),

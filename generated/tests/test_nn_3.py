@@ -18,7 +18,7 @@ OPS = [
         name="max_pool1d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": 2},),
+        cases=({"return_indices": True, "input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
@@ -35,8 +35,8 @@ OPS = [
     Op(
         name="max_pool2d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"return_indices": True, "input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
@@ -53,8 +53,8 @@ OPS = [
     Op(
         name="max_pool3d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"return_indices": True, "input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],

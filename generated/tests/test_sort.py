@@ -116,7 +116,7 @@ OPS = [
         name="unique",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique",),
-        cases=({"input": {"values": ((3, 1), (3, 2))}}, {"input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
+        cases=({"return_inverse": True, "return_counts": True, "input": {"values": ((3, 1), (3, 2))}}, {"return_inverse": True, "return_counts": True, "input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
         skip={"batching": "the number of distinct values differs from sample to sample"},
         forms=[
             Form(args=(("input", "Tensor"), ("sorted", "bool", True), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out", "inverse", "counts"), like="numpy.unique(input, return_inverse=True, return_counts=True, axis=dim)", kind="expr"),
@@ -126,7 +126,7 @@ OPS = [
         name="unique_consecutive",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique_consecutive",),
-        cases=({"input": {"values": (3, 3, 1, 3)}},),
+        cases=({"return_inverse": True, "return_counts": True, "input": {"values": (3, 3, 1, 3)}},),
         skip={"batching": "the number of distinct values differs from sample to sample"},
         forms=[
             Form(args=(("input", "Tensor"), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out", "inverse", "counts"), like="(lambda new: (input[new], numpy.cumsum(new) - 1, numpy.diff(numpy.append(numpy.flatnonzero(new), len(input)))))(numpy.concatenate([[True], input[1:] != input[:-1]]))", kind="expr"),

@@ -169,6 +169,18 @@ OPS = [
         ],
     ),
     Op(
+        name="round_scaled",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        params={"up": (100.0,), "down": (1.0, 10.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("up", "float"), ("down", "float")), results=("out",), zero=("input",), like="numpy.round(input * up / down) / up * down", kind="expr"),
+        ],
+    ),
+    Op(
         name="rsqrt",
         elementwise=True,
         promote="float",
@@ -214,18 +226,6 @@ OPS = [
         special=({"input": 0, "d_input": 1.7580993408473766},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="1.0507009873554805 * numpy.where(input > 0, input, 1.6732632423543772 * numpy.expm1(input))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="sgn",
-        elementwise=True,
-        methods=("sgn",),
-        inplace=("sgn_",),
-        out=True,
-        domains={"input": (-3.0, 3.0)},
-        edges={"": (float("inf"), float("-inf"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sign", kind="name"),
         ],
     ),
 ]

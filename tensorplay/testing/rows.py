@@ -70,7 +70,7 @@ class Op:
             method: Callable[..., Any] = getattr(tp.Tensor, name)
             return method
         place: Any = tp
-        for part in self.home.split("."):
+        for part in self.home.split(".") if self.home else ():
             place = getattr(place, part)
         form: Callable[..., Any] = getattr(place, name)
         return form

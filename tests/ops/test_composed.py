@@ -1,5 +1,6 @@
 """Ops written in Python over other ops: values, edges and messages that no single NumPy call says."""
 
+import itertools
 import math
 
 import numpy as np
@@ -676,3 +677,82 @@ def test_closeness_of_whole_and_complex_numbers():
 
 def test_a_quotient_reflected_by_its_older_name():
     assert tp.tensor([2.0]).__rdiv__(3).tolist() == [1.5]
+
+
+# ---- dtypes ---------------------------------------------------------------------------------------------------------
+
+
+def test_pools_of_whole_numbers():
+    x = tp.tensor([[[[1, 5], [7, 2]]]])
+    assert F.max_pool2d(x, 2).tolist() == [[[[7]]]]
+    assert F.max_pool2d(x, 2).dtype == tp.int64
+    assert F.avg_pool2d(x, 2).tolist() == [[[[3]]]]  # 15 / 4, cut off
+    with pytest.raises(TypeError, match="avg_pool2d: does not take"):
+        F.avg_pool2d(x.to(tp.int32), 2)
+
+
+def test_logarithms_of_sums_of_whole_and_complex_numbers():
+    same(tp.logsumexp(tp.tensor([1, 2, 3]), 0), math.log(sum(math.exp(k) for k in (1, 2, 3))), 1e-6)
+    z = RNG.normal(size=(2, 3)) + 1j * RNG.normal(size=(2, 3))
+    x = tp.tensor(z, requires_grad=True)
+    same(tp.logsumexp(x, 1), np.log(np.exp(z).sum(1)), 1e-12)
+    assert tp.autograd.gradcheck(lambda x: tp.logsumexp(x, (0, 1)), (x,))
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+def test_neighbours_of_halves(dtype):
+    eps, tiny = tp.finfo(dtype).eps, 2.0**-24 if dtype == tp.float16 else 2.0**-133
+    one, zero, nan = (tp.tensor([v], dtype=dtype) for v in (1.0, 0.0, math.nan))
+    up = tp.nextafter(one, one + 1)
+    assert up.dtype == dtype
+    assert up.item() == 1 + eps
+    assert tp.nextafter(one, zero).item() == 1 - eps / 2
+    assert tp.nextafter(zero, one).item() == tiny
+    assert tp.nextafter(zero, -one).item() == -tiny
+    assert tp.nextafter(-one, zero).item() == -(1 - eps / 2)
+    assert math.isnan(tp.nextafter(nan, one).item())
+    assert tp.nextafter(one, one).item() == 1
+    assert tp.nextafter(one.double(), 2 * one.double()).item() == 1 + 2.0**-52
+
+
+def test_whole_numbers_become_floats():
+    assert tp.cov(tp.tensor([[0, 1, 2], [2, 1, 0]])).tolist() == [[1, -1], [-1, 1]]
+    assert F.softsign(tp.tensor([1, -3])).tolist() == [0.5, -0.75]
+    assert F.cosine_embedding_loss(tp.tensor([[1, 0]]), tp.tensor([[0, 1]]), tp.tensor([1])).item() == 1
+    got = F.bilinear(*(tp.ones(s, dtype=tp.int32) for s in ((2, 3), (2, 3), (1, 3, 3))))
+    assert got.dtype == tp.int32
+    assert got.tolist() == [[9], [9]]
+
+
+def test_several_spacings():
+    a = RNG.normal(size=(5, 4))
+    got = tp.gradient(tp.tensor(a), spacing=(0.5, 2.0))
+    for x, y in zip(got, np.gradient(a, 0.5, 2.0), strict=True):
+        same(x, y)
+    at = np.array([0.0, 0.5, 2.0, 2.5]), np.arange(5) ** 2 * 1.0
+    got = tp.gradient(tp.tensor(a), spacing=[tp.tensor(at[0]), tp.tensor(at[1])], dim=(1, 0), edge_order=2)
+    for x, y in zip(got, np.gradient(a, *at, axis=(1, 0), edge_order=2), strict=True):
+        same(x, y)
+    with pytest.raises(ValueError, match="1 spacings for 2 dimensions"):
+        tp.gradient(tp.tensor(a), spacing=(0.5,))
+
+
+def test_combinations_of_three():
+    want = list(itertools.combinations(range(5), 3))
+    assert tp.combinations(tp.arange(5), 3).tolist() == [list(c) for c in want]
+    want = list(itertools.combinations_with_replacement(range(3), 3))
+    assert tp.combinations(tp.arange(3), 3, True).tolist() == [list(c) for c in want]
+    assert tp.combinations(tp.arange(2), 3).shape == (0, 3)
+    assert tp.combinations(tp.arange(2), 0).shape == (0,)
+
+
+def test_fills_name_their_method():
+    x = tp.ones(3)
+    with pytest.raises(TypeError, match=r"^bernoulli_: "):
+        x.bernoulli_("a")
+    with pytest.raises(ValueError, match=r"^bernoulli_: p=2 is not a probability"):
+        x.bernoulli_(2.0)
+    with pytest.raises(ValueError, match=r"^cauchy_: sigma=0 is not positive"):
+        x.cauchy_(0.0, 0.0)
+    with pytest.raises(TypeError, match=r"^uniform_: "):
+        x.uniform_("a")

@@ -440,6 +440,59 @@ PyObject* new_zeros_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return new_zeros_call(self, args, nargs, kwnames);
 }
 
+// nextafter
+constexpr Param kNextafterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
+
+PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter", [&]() -> PyObject* {
+    const Spec& spec = kNextafterSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
+    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(self, args, nargs, kwnames);
+}
+PyObject* nextafter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kNextafterSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::nextafter_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// nextafter_half
+constexpr Param kNextafterHalfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kNextafterHalfSpec{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out", kNextafterHalfSpecParams};
+
+PyObject* nextafter_half_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter_half", [&]() -> PyObject* {
+    const Spec& spec = kNextafterHalfSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::nextafter_half(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* nextafter_half_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_half_call(nullptr, args, nargs, kwnames);
+}
+
 // ones_like
 constexpr Param kOnesLikeSpecParams[] = {
     {"input", Kind::Tensor},
@@ -639,6 +692,15 @@ PyMethodDef functions_top[] = {
      "Input with nan replaced by a number, 0 by default, and the infinities by numbers, by default\n"
      "the largest and the smallest of the dtype; replaced elements have derivative 0. In place:\n"
      "self is overwritten and returned."},
+    {"nextafter", fast(nextafter_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter(input, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"ones_like", fast(ones_like_function), METH_FASTCALL | METH_KEYWORDS,
      "ones_like(input, *, dtype=None)\n"
      "--\n"
@@ -747,6 +809,15 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  size: list of int\n"
      "  dtype: dtype or None, default None"},
+    {"nextafter_half", fast(nextafter_half_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter_half(input, other)\n"
+     "--\n"
+     "\n"
+     "Next number a half can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"zero", fast(zero_function), METH_FASTCALL | METH_KEYWORDS,
      "zero(input)\n"
      "--\n"
@@ -890,6 +961,21 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  size: list of int\n"
      "  dtype: dtype or None, default None"},
+    {"nextafter", fast(nextafter_method), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter($self, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"nextafter_", fast(nextafter_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter_($self, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other. In place: self is overwritten and\n"
+     "returned."},
     {"zero_", fast(zero_inplace), METH_FASTCALL | METH_KEYWORDS,
      "zero_($self)\n"
      "--\n"

@@ -289,7 +289,7 @@ PyObject* gradient_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   return guarded("gradient", [&]() -> PyObject* {
     Slots<4> a;
     if (const Spec& spec = kGradientSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
+      return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), (a.has(1) ? to_tensor(spec, a, 1) : TensorArg(ops::number<TensorRef>(Scalar(1)))).ref(), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
     }
     if (const Spec& spec = kGradient1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
       return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), to_doubles(spec, a, 1), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);

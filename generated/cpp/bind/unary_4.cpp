@@ -387,6 +387,26 @@ PyObject* round_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return call_inplace_method("round_", round_inplace, args, nargs, kwnames);
 }
 
+// round_scaled
+constexpr Param kRoundScaledSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"up", Kind::Float},
+    {"down", Kind::Float},
+};
+const Spec kRoundScaledSpec{"round_scaled", "round_scaled(Tensor input, float up, float down) -> Tensor out", kRoundScaledSpecParams};
+
+PyObject* round_scaled_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("round_scaled", [&]() -> PyObject* {
+    const Spec& spec = kRoundScaledSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::round_scaled(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* round_scaled_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return round_scaled_call(nullptr, args, nargs, kwnames);
+}
+
 // rsqrt
 constexpr Param kRsqrtSpecParams[] = {
     {"input", Kind::Tensor},
@@ -494,42 +514,6 @@ PyObject* selu_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 }
 PyObject* selu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_inplace_method("selu_", selu_inplace, args, nargs, kwnames);
-}
-
-// sgn
-constexpr Param kSgnSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
-
-PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    const Spec& spec = kSgnSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(self, args, nargs, kwnames);
-}
-PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSgnSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sgn_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sgn_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sgn_", sgn_inplace, args, nargs, kwnames);
 }
 
 PyObject* neg_operator_neg(PyObject* self) {
@@ -660,24 +644,6 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
     {},
 };
 
@@ -708,6 +674,19 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d input = polygamma(order + 1, input)"},
+    {"round_scaled", fast(round_scaled_function), METH_FASTCALL | METH_KEYWORDS,
+     "round_scaled(input, up, down)\n"
+     "--\n"
+     "\n"
+     "Nearest multiple of down / up.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  up: float\n"
+     "  down: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
     {},
 };
 
@@ -1011,24 +990,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_method), METH_FASTCALL | METH_KEYWORDS,
-     "sgn($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
     {},
 };
 }  // namespace

@@ -6,6 +6,42 @@
 namespace tp::python {
 namespace {
 
+// sgn
+constexpr Param kSgnSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
+
+PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sgn", [&]() -> PyObject* {
+    const Spec& spec = kSgnSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sgn_call(nullptr, args, nargs, kwnames);
+}
+PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sgn_call(self, args, nargs, kwnames);
+}
+PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sgn", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kSgnSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::sgn_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* sgn_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("sgn_", sgn_inplace, args, nargs, kwnames);
+}
+
 // sigmoid
 constexpr Param kSigmoidSpecParams[] = {
     {"input", Kind::Tensor},
@@ -565,6 +601,24 @@ PyMethodDef functions_top[] = {
      "\n"
      "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"sgn", fast(sgn_function), METH_FASTCALL | METH_KEYWORDS,
+     "sgn(input)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
+    {"sgn_", fast(sgn_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "sgn_(input)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0. In place: self is overwritten and returned."},
     {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid(input)\n"
      "--\n"
@@ -921,6 +975,24 @@ PyMethodDef methods[] = {
      "\n"
      "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"sgn", fast(sgn_method), METH_FASTCALL | METH_KEYWORDS,
+     "sgn($self)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
+    {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "sgn_($self)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0. In place: self is overwritten and returned."},
     {"sigmoid", fast(sigmoid_method), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid($self)\n"
      "--\n"

@@ -275,6 +275,17 @@ void round(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::round(input[i]);
 }
 
+// round_scaled: out = round(input * up / down) / up * down
+template <class T>
+void round_scaled(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T up = scalar_to<T>(params[0]);
+  const T down = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (m::round((input[i] * up) / down) / up) * down;
+}
+
 // rsqrt: out = rsqrt(input)
 template <class T>
 void rsqrt(std::int64_t n, char* const* data, const Scalar*) {
@@ -357,15 +368,6 @@ void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       T(1.7580993408473766) * m::exp(input[i])), g[i]);
 }
 
-// sgn: out = sgn(input)
-template <class T>
-void sgn(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sgn(input[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_4_loops[] = {
@@ -395,6 +397,7 @@ extern const LoopSet unary_4_loops[] = {
     {{nullptr, relu6<std::int32_t>, relu6<std::int64_t>, relu6<std::uint64_t>, relu6<float>, relu6<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, round_scaled<float>, round_scaled<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k0<float>, scaled_modified_bessel_k0<double>, nullptr, nullptr}},
@@ -403,7 +406,6 @@ extern const LoopSet unary_4_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k1_vjp_input<float>, scaled_modified_bessel_k1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
-    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
 };
 
 }  // namespace TP_ISA

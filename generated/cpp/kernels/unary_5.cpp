@@ -7,6 +7,15 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// sgn: out = sgn(input)
+template <class T>
+void sgn(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sgn(input[i]);
+}
+
 // sigmoid: out = sigmoid(input)
 template <class T>
 void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
@@ -355,6 +364,7 @@ void trunc(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_5_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, sigmoid<c64>, sigmoid<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, sigmoid_vjp_input<c64>, sigmoid_vjp_input<c128>}},
     {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},

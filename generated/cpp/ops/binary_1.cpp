@@ -1201,8 +1201,8 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (node && node->next_edges()[1].node) node->save(1, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node && node->next_edges()[1].node) node->save(1, input);
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {

@@ -22,7 +22,7 @@ enum : int {
   kMul,
   kMulVjpInput,
   kMulVjpOther,
-  kNextafter,
+  kNextafterWide,
   kPow,
   kPowVjpInput,
   kPowVjpExponent,
@@ -398,59 +398,30 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
-// nextafter(Tensor input, Tensor other) -> Tensor out
+// nextafter_wide(Tensor input, Tensor other) -> Tensor out
 //   out = nextafter(input, other)
 
 namespace {
-constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-    true};
-constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
+constexpr OpSchema kNextafterWideSchema{"nextafter_wide", "nextafter_wide(Tensor input, Tensor other) -> Tensor out",
+    1, Amp::Keep, true};
+constexpr ElementwiseSpec kNextafterWideSpec{&kNextafterWideSchema, 2, 0, Promote::Float};
 
-TP_COLD TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef nextafter_wide_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::nextafter(in[0], in[1]));
-}
-
-TP_COLD TensorRef nextafter__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(kNextafterSchema, {&input, &other});
-  ops::nextafter_(in[0], in[1]);
-  return input;
+  return in.wrap(ops::nextafter_wide(in[0], in[1]));
 }
 }  // namespace
 
-Storage nextafter(const Storage& input, const Storage& other) {
-  check_dtype(kNextafterSchema, input, kFloatDtypes);
-  check_dtype(kNextafterSchema, other, kFloatDtypes);
-  return kernels::elementwise(kNextafterSpec, loops[kNextafter], {&input, &other});
+Storage nextafter_wide(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterWideSchema, input, kFloatDtypes);
+  check_dtype(kNextafterWideSchema, other, kFloatDtypes);
+  return kernels::elementwise(kNextafterWideSpec, loops[kNextafterWide], {&input, &other});
 }
-TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
-    return nextafter_batched(input, other);
-  TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
+    return nextafter_wide_batched(input, other);
+  TensorRef out = wiring::wrap(nextafter_wide(input->storage(), other->storage()));
   return out;
-}
-TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(batch::any(input, other)))
-    return nextafter__batched(input, other);
-  wiring::check_inplace(kNextafterSchema, input, false);
-  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
-      &other->storage()});
-  wiring::finish_inplace(input, nullptr);
-  return input;
-}
-TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, other, out_)))
-    return batch::assign_out(kNextafterSchema, out_, nextafter(input, other));
-  wiring::check_out(kNextafterSchema, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(kNextafterSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNextafterSpec, loops[kNextafter], out_->storage(), {&input->storage(),
-        &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kNextafterSchema, out_, nextafter(input->storage(), other->storage()));
-  }
-  return out_;
 }
 
 // pow(Tensor input, Tensor exponent) -> Tensor out

@@ -18,6 +18,7 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage amax(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order);
@@ -55,6 +56,8 @@ Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage lgamma(const Storage& input);
+TensorRef lgamma(const TensorRef& input);
 Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
 TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
@@ -67,6 +70,8 @@ Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_exp(const Storage& input);
+TensorRef matrix_exp(const TensorRef& input);
 Storage maximum(const Storage& input, const Storage& other);
 TensorRef maximum(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -89,8 +94,6 @@ Storage repeat(const Storage& input, const Dims& repeats);
 TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage round(const Storage& input);
-TensorRef round(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
@@ -116,6 +119,66 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+//   n = size(input, -1)
+//   a = mH(input)
+//   block = cat((cat((a, grad), -1), cat((zeros_like(a), a), -1)), -2)
+//   slope = narrow(narrow(matrix_exp(block), -2, 0, n), -1, n, n)
+
+namespace {
+constexpr OpSchema kMatrixExpBackwardSchema{"matrix_exp_backward",
+    "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_exp_backward_compose(const V& grad, const V& input) {
+  const auto n = size(input, std::int64_t(-1));
+  const auto a = mH(input);
+  const auto block = cat(std::vector<V>{cat(std::vector<V>{a, grad}, std::int64_t(-1)),
+      cat(std::vector<V>{zeros_like(a, std::nullopt), a}, std::int64_t(-1))}, std::int64_t(-2));
+  return narrow(narrow(matrix_exp(block), std::int64_t(-2), std::int64_t(0), n), std::int64_t(-1), n, n);
+}
+}  // namespace
+
+Storage matrix_exp_backward(const Storage& grad, const Storage& input) {
+  return matrix_exp_backward_compose<Storage>(grad, input);
+}
+TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input) {
+  return matrix_exp_backward_compose<TensorRef>(grad, input);
+}
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+//   out = sum(lgamma(unsqueeze(input, -1) - arange(p) / 2), (-1,)) + 0.28618247146235004 * p * (p - 1)
+
+namespace {
+constexpr OpSchema kMvlgammaSchema{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V mvlgamma_compose(const V& input, std::int64_t p) {
+  return add(sum(lgamma(sub(unsqueeze(input, std::int64_t(-1)), div(lift<V>(make_arange(Scalar(p), std::nullopt)),
+      number<V>(Scalar(std::int64_t(2)))), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt),
+      number<V>(Scalar((0.28618247146235004 * p) * (p - std::int64_t(1)))), Scalar(1));
+}
+}  // namespace
+
+Storage mvlgamma(const Storage& input, std::int64_t p) {
+  return on_tensors([&] { return mvlgamma(tensors_of(input), p); });
+}
+TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
+TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kMvlgammaSchema, input, mvlgamma(batch::kept(input), p));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kMvlgammaSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = mvlgamma(wiring::before_change(input, input), p);
+  TensorRef result = record ? mvlgamma(clone(input), p) : mvlgamma(input, p);
+  kernels::copy_broadcast("mvlgamma_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 
 // pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
 //   ph = mH(P)
@@ -350,28 +413,6 @@ Storage rot90(const Storage& input, std::int64_t k, const Dims& dims) {
 }
 TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims) {
   return rot90_compose<TensorRef>(input, k, dims);
-}
-
-// round_to(Tensor input, int decimals) -> Tensor out
-//   out = round(input) if decimals == 0 else round(input * 10.0**decimals) / 10.0**decimals if decimals > 0 else round(input / 10.0**(-decimals)) * 10.0**(-decimals)
-
-namespace {
-constexpr OpSchema kRoundToSchema{"round_to", "round_to(Tensor input, int decimals) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V round_to_compose(const V& input, std::int64_t decimals) {
-  return (decimals == std::int64_t(0) ? round(input) : (decimals > std::int64_t(0) ? div(round(mul(input,
-      number<V>(Scalar(std::pow(double(10.0), double(decimals)))))), number<V>(Scalar(std::pow(double(10.0),
-      double(decimals))))) : mul(round(div(input, number<V>(Scalar(std::pow(double(10.0), double(-decimals)))))),
-      number<V>(Scalar(std::pow(double(10.0), double(-decimals)))))));
-}
-}  // namespace
-
-Storage round_to(const Storage& input, std::int64_t decimals) {
-  return on_tensors([&] { return round_to(tensors_of(input), decimals); });
-}
-TensorRef round_to(const TensorRef& input, std::int64_t decimals) {
-  return round_to_compose<TensorRef>(input, decimals);
 }
 
 // sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out

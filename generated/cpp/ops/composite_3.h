@@ -5,6 +5,15 @@
 
 namespace tp::ops {
 
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+TP_API Storage matrix_exp_backward(const Storage& grad, const Storage& input);
+TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
+TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
+TP_API TensorRef mvlgamma_(const TensorRef& input, std::int64_t p);
+
 // pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
 TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
@@ -48,10 +57,6 @@ TP_API TensorRef reshape_as(const TensorRef& input, const TensorRef& other);
 // rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out
 TP_API Storage rot90(const Storage& input, std::int64_t k, const Dims& dims);
 TP_API TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims);
-
-// round_to(Tensor input, int decimals) -> Tensor out
-TP_API Storage round_to(const Storage& input, std::int64_t decimals);
-TP_API TensorRef round_to(const TensorRef& input, std::int64_t decimals);
 
 // sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
 TP_API Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);

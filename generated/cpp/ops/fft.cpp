@@ -82,7 +82,7 @@ TP_COLD void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::
 
 Storage fft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fft(FftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -175,7 +175,7 @@ TP_COLD void fftn_set_tangent(const TensorRef& out, const TensorRef& input, cons
 
 Storage fftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fftn(FftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -426,7 +426,7 @@ TP_COLD void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std:
 
 Storage ifft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifft(IfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -519,7 +519,7 @@ TP_COLD void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, con
 
 Storage ifftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifftn(IfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -688,7 +688,7 @@ TP_COLD void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std
 
 Storage irfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfft(IrfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -783,7 +783,7 @@ TP_COLD void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, co
 
 Storage irfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfftn(IrfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
@@ -941,7 +941,7 @@ TP_COLD void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std:
 
 Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfft(RfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
@@ -1038,7 +1038,7 @@ TP_COLD void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, con
 
 Storage rfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfftn(RfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,

@@ -28,33 +28,25 @@ Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage det_cofactor(const Storage& A);
 TensorRef det_cofactor(const TensorRef& A);
+Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
-TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
-TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
+std::array<Storage, 2> inv_ex_core(const Storage& A);
+std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);
+Storage linalg_cholesky(const Storage& A, bool upper);
+TensorRef linalg_cholesky(const TensorRef& A, bool upper);
+Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
+TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
 Storage linalg_svdvals(const Storage& A);
 TensorRef linalg_svdvals(const TensorRef& A);
-std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optional<double> rcond);
-std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond);
-std::array<Storage, 3> lu_core(const Storage& A, bool pivot);
-std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot);
-Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
-TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
-Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out, bool left,
-    bool adjoint);
-TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots, const TensorRef& out,
-    bool left, bool adjoint);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -74,14 +66,8 @@ Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
-Storage refused(const Storage& A, std::string_view message);
-TensorRef refused(const TensorRef& A, std::string_view message);
-Storage repeat(const Storage& input, const Dims& repeats);
-TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
-TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
@@ -1238,7 +1224,7 @@ TensorRef cov(const TensorRef& input, std::int64_t correction, const TensorRef& 
 }
 
 // cov_rows(Tensor input, int correction) -> Tensor out
-//   rows = input if ndim(input) == 2 else reshape(input, (1, -1))
+//   rows = cast(input if ndim(input) == 2 else reshape(input, (1, -1)), floating_dtype(dtype(input)))
 //   centred = rows - mean(rows, (1,), True)
 //   square = matmul(centred, mH(centred)) / (size(rows, 1) - correction)
 //   out = square if ndim(input) == 2 else reshape(square, ())
@@ -1249,8 +1235,8 @@ constexpr OpSchema kCovRowsSchema{"cov_rows", "cov_rows(Tensor input, int correc
 
 template <class V>
 V cov_rows_compose(const V& input, std::int64_t correction) {
-  const auto rows = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
-      std::int64_t(-1)}));
+  const auto rows = cast((ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
+      std::int64_t(-1)})), floating_dtype(dtype(input)));
   const auto centred = sub(rows, mean(rows, Dims{std::int64_t(1)}, true, std::nullopt), Scalar(1));
   const auto square = div(matmul(centred, mH(centred)), number<V>(Scalar(size(rows, std::int64_t(1)) - correction)));
   return (ndim(input) == std::int64_t(2) ? V(square) : reshape(square, Dims{}));
@@ -1488,6 +1474,47 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
+// householder_product(Tensor input, Tensor tau) -> Tensor out
+//   k = size(tau, -1)
+//   v = tril(narrow(input, -1, 0, k), -1) + eye(size(input, -2), k, dtype=dtype(input))
+//   mixed = eye(k, dtype=dtype(input)) + unsqueeze(tau, -1) * triu(matmul(mH(v), v), 1)
+//   t = linalg_solve_triangular(mixed, diag_embed(tau), upper=True, unitriangular=True)
+//   out = eye(size(input, -2), size(input, -1), dtype=dtype(input)) - matmul(v, matmul(t, mH(narrow(v, -2, 0, size(input, -1)))))
+
+namespace {
+constexpr OpSchema kHouseholderProductSchema{"householder_product",
+    "householder_product(Tensor input, Tensor tau) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V householder_product_compose(const V& input, const V& tau) {
+  if (TP_UNLIKELY(!((ndim(input) >= std::int64_t(2)) && (ndim(tau) == (ndim(input) - std::int64_t(1))))))
+    refuse(kHouseholderProductSchema.name, ErrorKind::Value,
+        "input of sizes {} and tau of {} are no matrices of reflectors and vectors of their factors", {shape(input),
+        shape(tau)});
+  if (TP_UNLIKELY(!((size(input, std::int64_t(-2)) >= size(input, std::int64_t(-1))) && (size(input,
+      std::int64_t(-1)) >= size(tau, std::int64_t(-1))))))
+    refuse(kHouseholderProductSchema.name, ErrorKind::Value,
+        "input of sizes {} needs at least as many rows as columns, and columns as tau of {} has factors",
+        {shape(input), shape(tau)});
+  const auto k = size(tau, std::int64_t(-1));
+  const auto v = add(tril(narrow(input, std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
+      lift<V>(make_eye(size(input, std::int64_t(-2)), k, dtype(input))), Scalar(1));
+  const auto mixed = add(lift<V>(make_eye(k, std::nullopt, dtype(input))), mul(unsqueeze(tau, std::int64_t(-1)),
+      triu(matmul(mH(v), v), std::int64_t(1))), Scalar(1));
+  const auto t = linalg_solve_triangular(mixed, diag_embed(tau, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)),
+      true, true, true);
+  return sub(lift<V>(make_eye(size(input, std::int64_t(-2)), size(input, std::int64_t(-1)), dtype(input))), matmul(v,
+      matmul(t, mH(narrow(v, std::int64_t(-2), std::int64_t(0), size(input, std::int64_t(-1)))))), Scalar(1));
+}
+}  // namespace
+
+Storage householder_product(const Storage& input, const Storage& tau) {
+  return on_tensors([&] { return householder_product(tensors_of(input), tensors_of(tau)); });
+}
+TensorRef householder_product(const TensorRef& input, const TensorRef& tau) {
+  return householder_product_compose<TensorRef>(input, tau);
+}
+
 // inner(Tensor input, Tensor other) -> Tensor out
 //   out = input * other if ndim(input) == 0 or ndim(other) == 0 else matmul(input, other) if ndim(other) == 1 else matmul(input, transpose(other, -2, -1))
 
@@ -1593,551 +1620,6 @@ std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
 }
 std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
   return inv_ex_compose<TensorRef>(A, check_errors);
-}
-
-// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
-//   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
-//   saves: inverse
-
-namespace {
-
-template <class V>
-V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
-  return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
-}
-
-TP_COLD std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
-  const batch::Leading in(InvExCoreBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::inv_ex_core(in[0]));
-}
-
-TP_COLD void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {inverse};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_inverse = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
-        A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> inv_ex_core(const Storage& A) {
-  check_dtype(InvExCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
-}
-std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return inv_ex_core_batched(A);
-  std::array<Storage, 2> results = inv_ex_core(A->storage());
-  TensorRef inverse = wiring::wrap(std::move(results[0]));
-  TensorRef info = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<InvExCoreBackward>();
-    InvExCoreBackward& back = *node;
-    back.set_output(inverse->storage());
-    back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
-    back.set_input(0, A);
-    wiring::attach(inverse, NodeRef::share(&back), 0);
-    back.save(0, inverse);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { inv_ex_core_set_tangent(inverse, A); });
-  return {inverse, info};
-}
-GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// kron(Tensor input, Tensor other) -> Tensor out
-//   a = reshape(input, broadcast_shape(shape(input), channel_sizes(1, ndim(other) - 1)))
-//   b = reshape(other, broadcast_shape(shape(other), channel_sizes(1, ndim(input) - 1)))
-//   ones_a = channel_sizes(1, ndim(a) - 1)
-//   out = reshape(reshape(a, tile_shape(ones_a, shape(a))) * reshape(b, tile_shape(shape(b), ones_a)), shape(repeat(b, shape(a))))
-
-namespace {
-constexpr OpSchema kKronSchema{"kron", "kron(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V kron_compose(const V& input, const V& other) {
-  const auto a = reshape(input, broadcast_shape(shape(input), channel_sizes(std::int64_t(1),
-      ndim(other) - std::int64_t(1))));
-  const auto b = reshape(other, broadcast_shape(shape(other), channel_sizes(std::int64_t(1),
-      ndim(input) - std::int64_t(1))));
-  const auto ones_a = channel_sizes(std::int64_t(1), ndim(a) - std::int64_t(1));
-  return reshape(mul(reshape(a, tile_shape(ones_a, shape(a))), reshape(b, tile_shape(shape(b), ones_a))),
-      shape(repeat(b, shape(a))));
-}
-}  // namespace
-
-Storage kron(const Storage& input, const Storage& other) {
-  return on_tensors([&] { return kron(tensors_of(input), tensors_of(other)); });
-}
-TensorRef kron(const TensorRef& input, const TensorRef& other) { return kron_compose<TensorRef>(input, other); }
-
-// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
-//   out = mH(cholesky_lower(A)) if upper else cholesky_lower(A)
-
-namespace {
-constexpr OpSchema kLinalgCholeskySchema{"linalg_cholesky",
-    "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_lower(A)) : cholesky_lower(A)); }
-}  // namespace
-
-Storage linalg_cholesky(const Storage& A, bool upper) {
-  return on_tensors([&] { return linalg_cholesky(tensors_of(A), upper); });
-}
-TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
-
-// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
-//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
-
-namespace {
-constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
-    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
-  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
-      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
-}
-}  // namespace
-
-Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
-  return on_tensors([&] { return linalg_cross(tensors_of(input), tensors_of(other), dim); });
-}
-TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
-  return linalg_cross_compose<TensorRef>(input, other, dim);
-}
-
-// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
-//   vjp A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
-//   saves: eigenvalues, eigenvectors
-
-namespace {
-
-template <class V>
-V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
-  return eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
-}
-
-TP_COLD std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
-  const batch::Leading in(LinalgEigBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_eig(in[0]));
-}
-
-TP_COLD void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_eigenvalues = us[0];
-    const TensorRef& g_eigenvectors = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
-        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_eig(const Storage& A) {
-  check_dtype(LinalgEigBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
-}
-std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return linalg_eig_batched(A);
-  std::array<Storage, 2> results = linalg_eig(A->storage());
-  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
-  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgEigBackward>();
-    LinalgEigBackward& back = *node;
-    back.set_output(eigenvalues->storage());
-    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
-    back.set_input(0, A);
-    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
-    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
-    back.save(0, eigenvalues);
-    back.save(1, eigenvectors);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_eig_set_tangent(eigenvalues, eigenvectors, A); });
-  return {eigenvalues, eigenvectors};
-}
-GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgEigBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
-//   saves: eigenvalues, eigenvectors
-
-namespace {
-
-template <class V>
-V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
-  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
-}
-
-TP_COLD std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
-  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_eigh(in[0], UPLO));
-}
-
-TP_COLD void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_eigenvalues = us[0];
-    const TensorRef& g_eigenvectors = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
-        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
-  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
-}
-std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return linalg_eigh_batched(A, UPLO);
-  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
-  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
-  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgEighBackward>();
-    LinalgEighBackward& back = *node;
-    back.set_output(eigenvalues->storage());
-    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
-    back.set_input(0, A);
-    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
-    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
-    back.save(0, eigenvalues);
-    back.save(1, eigenvectors);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
-  return {eigenvalues, eigenvectors};
-}
-GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// linalg_eigvals(Tensor A) -> Tensor out
-//   out = linalg_eig(A)[0]
-
-namespace {
-constexpr OpSchema kLinalgEigvalsSchema{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
-}  // namespace
-
-Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
-TensorRef linalg_eigvals(const TensorRef& A) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return linalg_eigvals_compose<TensorRef>(A);
-  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
-    return wiring::wrap(linalg_eigvals(A->storage()));
-  }
-  return linalg_eigvals_compose<TensorRef>(A);
-}
-
-// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
-//   out = linalg_eigh(A, UPLO)[0]
-
-namespace {
-constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
-}  // namespace
-
-Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
-  return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
-}
-TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(batch::any(A)))
-    return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
-  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
-    return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
-  }
-  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
-}
-
-// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
-//   ok = driver == None or driver == "gels" or driver == "gelsy" or driver == "gelsd" or driver == "gelss"
-//   r = lstsq_core(A if ok else refused(A, "linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"), B, rcond)
-//   solution = r[0]
-//   residuals = r[1]
-//   rank = r[2]
-//   singular_values = r[3]
-
-namespace {
-constexpr OpSchema kLinalgLstsqSchema{"linalg_lstsq",
-    "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  const auto ok = (!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
-      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss"));
-  const auto r = lstsq_core((ok ? V(A) : refused(A,
-      std::string_view("linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"))), B, rcond);
-  const auto solution = std::get<0>(r);
-  const auto residuals = std::get<1>(r);
-  const auto rank = std::get<2>(r);
-  const auto singular_values = std::get<3>(r);
-  return {solution, residuals, rank, singular_values};
-}
-}  // namespace
-
-std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  return on_tensors([&] { return linalg_lstsq(tensors_of(A), tensors_of(B), rcond, driver); });
-}
-std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  return linalg_lstsq_compose<TensorRef>(A, B, rcond, driver);
-}
-
-// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
-//   r = lu_core(A, pivot)
-//   k = size(A, -2) if size(A, -2) < size(A, -1) else size(A, -1)
-//   P = lu_permutation(r[1], size(A, -2), dtype(r[0]))
-//   L = tril(narrow(r[0], -1, 0, k), -1) + eye(size(A, -2), k, dtype=dtype(r[0]))
-//   U = triu(narrow(r[0], -2, 0, k))
-
-namespace {
-constexpr OpSchema kLinalgLuSchema{"linalg_lu",
-    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> linalg_lu_compose(const V& A, bool pivot) {
-  const auto r = lu_core(A, pivot);
-  const auto k = (size(A, std::int64_t(-2)) < size(A, std::int64_t(-1)) ? size(A, std::int64_t(-2)) : size(A,
-      std::int64_t(-1)));
-  const auto P = lu_permutation(std::get<1>(r), size(A, std::int64_t(-2)), dtype(std::get<0>(r)));
-  const auto L = add(tril(narrow(std::get<0>(r), std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
-      lift<V>(make_eye(size(A, std::int64_t(-2)), k, dtype(std::get<0>(r)))), Scalar(1));
-  const auto U = triu(narrow(std::get<0>(r), std::int64_t(-2), std::int64_t(0), k), std::int64_t(0));
-  return {P, L, U};
-}
-}  // namespace
-
-std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) {
-  return on_tensors([&] { return linalg_lu(tensors_of(A), pivot); });
-}
-std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot) { return linalg_lu_compose<TensorRef>(A, pivot); }
-
-// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
-//   vjp LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)
-//   vjp B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))
-//   saves: LU, pivots, out, left, adjoint
-
-namespace {
-
-template <class V>
-V linalg_lu_solve_vjp_LU(const V& g, const V& LU, const V& pivots, const V& out, bool left, bool adjoint) {
-  return lu_solve_backward(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), LU, pivots, out, left, adjoint);
-}
-
-template <class V>
-V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B_shape, bool left, bool adjoint) {
-  return sum_to(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), B_shape);
-}
-
-TP_COLD TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
-    bool adjoint) {
-  const auto call = [&](const TensorRef& LU, const TensorRef& pivots,
-      const TensorRef& B) { return ops::linalg_lu_solve(LU, pivots, B, left, adjoint); };
-  const auto loop = [&] { return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
-      [&](const batch::Samples& samples) { return ops::linalg_lu_solve(samples[0], samples[1], samples[2], left,
-      adjoint); }); };
-  return batch::rules::lu_solve(LinalgLuSolveBackward::schema_v1, call, loop, LU, pivots, B, left, adjoint);
-}
-
-TP_COLD void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
-    const TensorRef& B, bool left, bool adjoint) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(LU), wiring::tangent(pivots), wiring::tangent(B)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
-        wiring::primal(out), left, adjoint), LU->sizes(), LU->dtype());
-    if (tangents[2]) grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
-        B->sizes(), left, adjoint), B->sizes(), B->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint) {
-  check_dtype(LinalgLuSolveBackward::schema_v1, LU, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
-}
-TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
-  if (TP_UNLIKELY(batch::any(LU, pivots, B)))
-    return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
-  TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
-  if (wiring::records(LU, B)) {
-    auto node = make_node<LinalgLuSolveBackward>();
-    LinalgLuSolveBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, LU);
-    back.set_input(2, B);
-    back.left_ = left;
-    back.adjoint_ = adjoint;
-    back.save(0, LU);
-    back.save(1, pivots);
-    wiring::attach(out, std::move(node));
-    if (back.next_edges()[0].node) back.save(2, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&LU, &B}))
-    wiring::each_level({&LU, &B}, {}, [&] { linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint); });
-  return out;
-}
-GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
-        input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec LinalgLuSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
-        adjoint_), input_shape(0), input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
-        adjoint_), input_shape(2), input_dtype(2));
-  return grads;
-}
-
-// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   out = vector_norm(A, 2, () if dim == None else dim, keepdim, dtype=dtype) if ord == None else matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype) if dim == None and ndim(A) == 2 else vector_norm(A, ord, (), keepdim, dtype=dtype) if dim == None and ndim(A) == 1 else refused(A, "linalg.norm: with ord and without dim the input must have one or two dimensions; give dim") if dim == None else vector_norm(A, ord, dim, keepdim, dtype=dtype) if len(dim) == 1 else matrix_norm(A, ord, dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kLinalgNormSchema{"linalg_norm",
-    "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V linalg_norm_compose(const V& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return (!ord.has_value() ? vector_norm(A, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : ((!dim.has_value()) && (ndim(A) == std::int64_t(2))
-      ? matrix_norm(A, *ord, Dims{std::int64_t(-2), std::int64_t(-1)}, keepdim, dtype) : ((!dim.has_value())
-      && (ndim(A) == std::int64_t(1)) ? vector_norm(A, *ord, Dims{}, keepdim, dtype) : (!dim.has_value() ? refused(A,
-      std::string_view("linalg.norm: with ord and without dim the input must have one or two dimensions; give dim"))
-      : (len(dim.value_or(Dims{})) == std::int64_t(1) ? vector_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype)
-      : matrix_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype))))));
-}
-}  // namespace
-
-Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
-}
-TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
-    bool keepdim, std::optional<Dtype> dtype) {
-  return linalg_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   out = matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kLinalgNorm1Schema{"linalg_norm",
-    "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V linalg_norm_1_compose(const V& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return matrix_norm(A, ord, (!dim.has_value() ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype);
-}
-}  // namespace
-
-Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
-}
-TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
 }
 
 }  // namespace ops

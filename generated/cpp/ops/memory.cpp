@@ -6,7 +6,7 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/copy.h"
-#include "kernels/frexp.h"
+#include "kernels/float_parts.h"
 
 namespace tp {
 
@@ -44,6 +44,8 @@ Storage nan_replaced(const Storage& input, double none, double high, double low)
 TensorRef nan_replaced(const TensorRef& input, double none, double high, double low);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage nextafter_wide(const Storage& input, const Storage& other);
+TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
@@ -781,6 +783,63 @@ TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtyp
   if (TP_UNLIKELY(batch::any(input)))
     return new_zeros_batched(input, size, dtype);
   return new_zeros_compose<TensorRef>(input, size, dtype);
+}
+
+// nextafter(Tensor input, Tensor other) -> Tensor out
+//   out = nextafter_half(input, other) if dtype(input) == dtype(other) and (dtype(input) == "f16" or dtype(input) == "bf16") else nextafter_wide(input, other)
+
+namespace {
+constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V nextafter_compose(const V& input, const V& other) {
+  return ((dtype(input) == dtype(other)) && ((dtype(input) == Dtype::F16) || (dtype(input) == Dtype::BF16))
+      ? nextafter_half(input, other) : nextafter_wide(input, other));
+}
+}  // namespace
+
+Storage nextafter(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return nextafter(tensors_of(input), tensors_of(other)); });
+}
+TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+  return nextafter_compose<TensorRef>(input, other);
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return batch::assign(kNextafterSchema, input, nextafter(batch::kept(input, other), other));
+  wiring::check_inplace(kNextafterSchema, input, false);
+  TensorRef result = nextafter(input, other);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("nextafter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+
+namespace {
+constexpr OpSchema kNextafterHalfSchema{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out",
+    1, Amp::Keep, true};
+
+TP_COLD TensorRef nextafter_half_batched(const TensorRef& input, const TensorRef& other) {
+  return batch::loop({kNextafterHalfSchema, {input, other}},
+      [&](const batch::Samples& samples) { return ops::nextafter_half(samples[0], samples[1]); });
+}
+}  // namespace
+
+Storage nextafter_half(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterHalfSchema, input, kHalfDtypes);
+  return kernels::nextafter_half(kNextafterHalfSchema, input, other);
+}
+TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return nextafter_half_batched(input, other);
+  TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
+  return out;
 }
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out

@@ -175,6 +175,15 @@ TP_API TensorRef new_ones(const TensorRef& input, const Dims& size, std::optiona
 TP_API Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype);
 
+// nextafter(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
+
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter_half(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter_half(const TensorRef& input, const TensorRef& other);
+
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 TP_API Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
 TP_API TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);

@@ -841,7 +841,7 @@ TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vecto
 }
 
 // avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor out
-//   out = avg_pool1d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None)
+//   out = avg_pool1d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None) if is_floating(input) else cast(avg_pool1d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool1dSchema{"avg_pool1d",
@@ -850,8 +850,12 @@ constexpr OpSchema kAvgPool1dSchema{"avg_pool1d",
 template <class V>
 V avg_pool1d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad) {
-  return avg_pool1d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool1dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool1d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt)
+      : cast(avg_pool1d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt), dtype(input)));
 }
 }  // namespace
 
@@ -1023,7 +1027,7 @@ GraphGradVec AvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 }
 
 // avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out
-//   out = avg_pool2d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+//   out = avg_pool2d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override) if is_floating(input) else cast(avg_pool2d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool2dSchema{"avg_pool2d",
@@ -1032,8 +1036,12 @@ constexpr OpSchema kAvgPool2dSchema{"avg_pool2d",
 template <class V>
 V avg_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool2d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool2dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool2d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override)
+      : cast(avg_pool2d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override), dtype(input)));
 }
 }  // namespace
 
@@ -1206,7 +1214,7 @@ GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 }
 
 // avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out
-//   out = avg_pool3d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+//   out = avg_pool3d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override) if is_floating(input) else cast(avg_pool3d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
@@ -1215,8 +1223,12 @@ constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
 template <class V>
 V avg_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool3d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool3dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool3d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override)
+      : cast(avg_pool3d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override), dtype(input)));
 }
 }  // namespace
 
@@ -1419,7 +1431,7 @@ TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, cons
 
 // bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor out
 //   left = matmul(reshape(input1, (-1, size(input1, -1))), reshape(permute(weight, (1, 0, 2)), (size(weight, 1), size(weight, 0) * size(weight, 2))))
-//   both = sum(reshape(left, (-1, size(weight, 0), size(weight, 2))) * unsqueeze(reshape(input2, (-1, size(input2, -1))), 1), (-1,))
+//   both = sum(reshape(left, (-1, size(weight, 0), size(weight, 2))) * unsqueeze(reshape(input2, (-1, size(input2, -1))), 1), (-1,), dtype=dtype(left))
 //   shaped = reshape(both, joined(first_sizes(shape(input1), -1), (size(weight, 0),)))
 //   out = shaped if bias == None else shaped + bias
 
@@ -1443,7 +1455,7 @@ V bilinear_compose(const V& input1, const V& input2, const V& weight, const V& b
       std::int64_t(1)), size(weight, std::int64_t(0)) * size(weight, std::int64_t(2))}));
   const auto both = sum(mul(reshape(left, Dims{std::int64_t(-1), size(weight, std::int64_t(0)), size(weight,
       std::int64_t(2))}), unsqueeze(reshape(input2, Dims{std::int64_t(-1), size(input2, std::int64_t(-1))}),
-      std::int64_t(1))), Dims{std::int64_t(-1)}, false, std::nullopt);
+      std::int64_t(1))), Dims{std::int64_t(-1)}, false, dtype(left));
   const auto shaped = reshape(both, joined(first_sizes(shape(input1), std::int64_t(-1)), Dims{size(weight,
       std::int64_t(0))}));
   return (is_absent(bias) ? V(shaped) : add(shaped, bias, Scalar(1)));
@@ -1544,7 +1556,7 @@ TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
 }
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-//   c = cosine_similarity(input1, input2, -1)
+//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
 //   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
 
 namespace {
@@ -1554,7 +1566,8 @@ constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
 template <class V>
 V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
     std::string_view reduction) {
-  const auto c = cosine_similarity(input1, input2, std::int64_t(-1), 1e-08);
+  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
+      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
   return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
       c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
       relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);

@@ -248,8 +248,8 @@ GraphGradVec MaxPool1dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 }
 
 // max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
-//   both = max_pool2d_with_indices(input, kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
-//   out = both[0]
+//   both = max_pool2d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
 //   indices = both[1]
 
 namespace {
@@ -259,10 +259,12 @@ constexpr OpSchema kMaxPool2dSchema{"max_pool2d",
 template <class V>
 std::array<V, 2> max_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
-  const auto both = max_pool2d_with_indices(input, kernel_size, ((!stride.has_value())
-      || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size) : Dims(stride.value_or(Dims{}))),
-      padding, dilation, ceil_mode);
-  const auto out = std::get<0>(both);
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool2dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool2d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
   const auto indices = std::get<1>(both);
   return {out, indices};
 }
@@ -356,8 +358,8 @@ GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const Tenso
 }
 
 // max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
-//   both = max_pool3d_with_indices(input, kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
-//   out = both[0]
+//   both = max_pool3d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
 //   indices = both[1]
 
 namespace {
@@ -367,10 +369,12 @@ constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
 template <class V>
 std::array<V, 2> max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
-  const auto both = max_pool3d_with_indices(input, kernel_size, ((!stride.has_value())
-      || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size) : Dims(stride.value_or(Dims{}))),
-      padding, dilation, ceil_mode);
-  const auto out = std::get<0>(both);
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool3dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool3d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
   const auto indices = std::get<1>(both);
   return {out, indices};
 }

@@ -963,8 +963,8 @@ TensorRef erfinv_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
@@ -1065,8 +1065,8 @@ TensorRef exp_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
@@ -1167,8 +1167,8 @@ TensorRef exp2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
@@ -1269,8 +1269,8 @@ TensorRef expm1_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {

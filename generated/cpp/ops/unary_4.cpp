@@ -38,6 +38,7 @@ enum : int {
   kRelu6,
   kRelu6VjpInput,
   kRound,
+  kRoundScaled,
   kRsqrt,
   kRsqrtVjpInput,
   kScaledModifiedBesselK0,
@@ -46,7 +47,6 @@ enum : int {
   kScaledModifiedBesselK1VjpInput,
   kSelu,
   kSeluVjpInput,
-  kSgn,
 };
 }  // namespace
 
@@ -87,10 +87,6 @@ Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage round_to(const Storage& input, std::int64_t decimals);
-TensorRef round_to(const TensorRef& input, std::int64_t decimals);
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -99,8 +95,6 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // modified_bessel_i1(Tensor input) -> Tensor out
 //   out = i1(input)
@@ -852,8 +846,8 @@ TensorRef reciprocal_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
@@ -955,8 +949,8 @@ TensorRef relu_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -1154,13 +1148,16 @@ GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
 }
 
 // round(Tensor input, *, int decimals) -> Tensor out
-//   out = round_to(input, decimals)
+//   out = round_scaled(input, 10.0**decimals if decimals > 0 else 1.0, 10.0**(-decimals) if decimals < 0 else 1.0)
 
 namespace {
 constexpr OpSchema kRound1Schema{"round", "round(Tensor input, *, int decimals) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V round_1_compose(const V& input, std::int64_t decimals) { return round_to(input, decimals); }
+V round_1_compose(const V& input, std::int64_t decimals) {
+  return round_scaled(input, (decimals > std::int64_t(0) ? std::pow(double(10.0), double(decimals)) : 1.0),
+      (decimals < std::int64_t(0) ? std::pow(double(10.0), double(-decimals)) : 1.0));
+}
 }  // namespace
 
 Storage round(const Storage& input, std::int64_t decimals) {
@@ -1180,6 +1177,48 @@ TensorRef round_(const TensorRef& input, std::int64_t decimals) {
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
   if (dual) wiring::take_tangents(input, dual);
   return input;
+}
+
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+//   out = round(input * up / down) / up * down
+//   d input: zero
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRoundScaledSpec{&RoundScaledBackward::schema_v1, 1, 0, Promote::Float};
+
+TP_COLD TensorRef round_scaled_batched(const TensorRef& input, double up, double down) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round_scaled(in[0], up, down));
+}
+}  // namespace
+
+Storage round_scaled(const Storage& input, double up, double down) {
+  check_dtype(RoundScaledBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kRoundScaledSpec, loops[kRoundScaled], {&input}, {up, down});
+}
+TensorRef round_scaled(const TensorRef& input, double up, double down) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return round_scaled_batched(input, up, down);
+  TensorRef out = wiring::wrap(round_scaled(input->storage(), up, down));
+  if (wiring::records(input)) {
+    auto node = make_node<RoundScaledBackward>();
+    RoundScaledBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  return out;
+}
+GradVec RoundScaledBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec RoundScaledBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
 }
 
 // rsqrt(Tensor input) -> Tensor out
@@ -1250,8 +1289,8 @@ TensorRef rsqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1507,112 +1546,6 @@ GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sgn(Tensor input) -> Tensor out
-//   out = sgn(input)
-//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
-//   saves: input, out
-
-namespace {
-constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
-
-template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) {
-  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
-}
-
-TP_COLD TensorRef sgn_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sgn(in[0]));
-}
-
-TP_COLD TensorRef sgn__batched(const TensorRef& input) {
-  const batch::InPlace in(SgnBackward::schema_v1, {&input});
-  ops::sgn_(in[0]);
-  return input;
-}
-
-TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
-        input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
-TensorRef sgn(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sgn_batched(input);
-  TensorRef out = wiring::wrap(sgn(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
-  return out;
-}
-TensorRef sgn_(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return sgn__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(wiring::before_change(input, input));
-  Ref<SgnBackward> node;
-  if (record) {
-    node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::copied(input));
-  }
-  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, out_)))
-    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
-  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
-  }
-  return out_;
-}
-GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -194,6 +194,21 @@ class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
   TP_NODE_DISPOSE(RoundBackward)
 };
 
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+class TP_API RoundScaledBackward final : public FuncOp<RoundScaledBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"round_scaled", "round_scaled(Tensor input, float up, float down) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "RoundScaledBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(RoundScaledBackward)
+};
+
 // rsqrt(Tensor input) -> Tensor out
 class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
  public:
@@ -250,20 +265,6 @@ class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
 
  protected:
   TP_NODE_DISPOSE(SeluBackward)
-};
-
-// sgn(Tensor input) -> Tensor out
-class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SgnBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SgnBackward)
 };
 
 // modified_bessel_i1(Tensor input) -> Tensor out
@@ -334,6 +335,10 @@ TP_API Storage round(const Storage& input, std::int64_t decimals);
 TP_API TensorRef round(const TensorRef& input, std::int64_t decimals);
 TP_API TensorRef round_(const TensorRef& input, std::int64_t decimals);
 
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+TP_API Storage round_scaled(const Storage& input, double up, double down);
+TP_API TensorRef round_scaled(const TensorRef& input, double up, double down);
+
 // rsqrt(Tensor input) -> Tensor out
 TP_API Storage rsqrt(const Storage& input);
 TP_API TensorRef rsqrt(const TensorRef& input);
@@ -352,11 +357,5 @@ TP_API TensorRef scaled_modified_bessel_k1(const TensorRef& input);
 TP_API Storage selu(const Storage& input);
 TP_API TensorRef selu(const TensorRef& input);
 TP_API TensorRef selu_(const TensorRef& input);
-
-// sgn(Tensor input) -> Tensor out
-TP_API Storage sgn(const Storage& input);
-TP_API TensorRef sgn(const TensorRef& input);
-TP_API TensorRef sgn_(const TensorRef& input);
-TP_API TensorRef sgn_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

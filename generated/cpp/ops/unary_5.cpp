@@ -13,6 +13,7 @@ TP_DECLARE_LOOPS(unary_5)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_5);
 enum : int {
+  kSgn,
   kSigmoid,
   kSigmoidVjpInput,
   kSign,
@@ -67,14 +68,122 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
+Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
+TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// sgn(Tensor input) -> Tensor out
+//   out = sgn(input)
+//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
+//   saves: input, out
+
+namespace {
+constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
+
+template <class V>
+V sgn_vjp_input(const V& g, const V& input, const V& out) {
+  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
+}
+
+TP_COLD TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TP_COLD TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
+}
+
+TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
+TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sgn_batched(input);
+  TensorRef out = wiring::wrap(sgn(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
+  return out;
+}
+TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sgn__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SgnBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sgn(wiring::before_change(input, input));
+  Ref<SgnBackward> node;
+  if (record) {
+    node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(1, input);
+  return input;
+}
+TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
+  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
+  }
+  return out_;
+}
+GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // sigmoid(Tensor input) -> Tensor out
 //   out = sigmoid(input)
@@ -143,8 +252,8 @@ TensorRef sigmoid_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
@@ -838,10 +947,7 @@ TP_COLD void softsign_set_tangent(const TensorRef& out, const TensorRef& input) 
 }
 }  // namespace
 
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
-}
+Storage softsign(const Storage& input) { return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input}); }
 TensorRef softsign(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return softsign_batched(input);
@@ -1013,8 +1119,8 @@ TensorRef sqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
@@ -1217,8 +1323,8 @@ TensorRef tan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
@@ -1319,8 +1425,8 @@ TensorRef tanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
@@ -1381,10 +1487,7 @@ TP_COLD void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input
 }
 }  // namespace
 
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
+Storage tanhshrink(const Storage& input) { return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input}); }
 TensorRef tanhshrink(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return tanhshrink_batched(input);

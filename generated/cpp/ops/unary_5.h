@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// sgn(Tensor input) -> Tensor out
+class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SgnBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SgnBackward)
+};
+
 // sigmoid(Tensor input) -> Tensor out
 class TP_API SigmoidBackward final : public FuncOp<SigmoidBackward, 1, 1> {
  public:
@@ -253,6 +267,12 @@ class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
  protected:
   TP_NODE_DISPOSE(TruncBackward)
 };
+
+// sgn(Tensor input) -> Tensor out
+TP_API Storage sgn(const Storage& input);
+TP_API TensorRef sgn(const TensorRef& input);
+TP_API TensorRef sgn_(const TensorRef& input);
+TP_API TensorRef sgn_out(const TensorRef& input, const TensorRef& out_);
 
 // sigmoid(Tensor input) -> Tensor out
 TP_API Storage sigmoid(const Storage& input);

@@ -15,6 +15,7 @@
 #include "ops/index_2.h"
 #include "ops/linalg_1.h"
 #include "ops/linalg_2.h"
+#include "ops/linalg_3.h"
 #include "ops/logical.h"
 #include "ops/memory.h"
 #include "ops/nn_1.h"
@@ -22,7 +23,8 @@
 #include "ops/nn_3.h"
 #include "ops/nn_4.h"
 #include "ops/random.h"
-#include "ops/reduction.h"
+#include "ops/reduction_1.h"
+#include "ops/reduction_2.h"
 #include "ops/scan.h"
 #include "ops/shape.h"
 #include "ops/sort.h"
@@ -84,15 +86,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"XlogyBackward", &XlogyBackward::schema_v1, []() -> NodeRef { return make_node<XlogyBackward>(); }},
     {"ZetaBackward", &ZetaBackward::schema_v1, []() -> NodeRef { return make_node<ZetaBackward>(); }},
     {"Col2imBackward", &Col2imBackward::schema_v1, []() -> NodeRef { return make_node<Col2imBackward>(); }},
-    {"Conv1dBackward", &Conv1dBackward::schema_v1, []() -> NodeRef { return make_node<Conv1dBackward>(); }},
-    {"Conv1dBackward1", &Conv1dBackward1::schema_v1, []() -> NodeRef { return make_node<Conv1dBackward1>(); }},
-    {"Conv2dBackward", &Conv2dBackward::schema_v1, []() -> NodeRef { return make_node<Conv2dBackward>(); }},
-    {"Conv2dBackward1", &Conv2dBackward1::schema_v1, []() -> NodeRef { return make_node<Conv2dBackward1>(); }},
-    {"Conv3dBackward", &Conv3dBackward::schema_v1, []() -> NodeRef { return make_node<Conv3dBackward>(); }},
-    {"Conv3dBackward1", &Conv3dBackward1::schema_v1, []() -> NodeRef { return make_node<Conv3dBackward1>(); }},
-    {"ConvTranspose1dBackward", &ConvTranspose1dBackward::schema_v1, []() -> NodeRef { return make_node<ConvTranspose1dBackward>(); }},
-    {"ConvTranspose2dBackward", &ConvTranspose2dBackward::schema_v1, []() -> NodeRef { return make_node<ConvTranspose2dBackward>(); }},
-    {"ConvTranspose3dBackward", &ConvTranspose3dBackward::schema_v1, []() -> NodeRef { return make_node<ConvTranspose3dBackward>(); }},
+    {"ConvTransposeBackward", &ConvTransposeBackward::schema_v1, []() -> NodeRef { return make_node<ConvTransposeBackward>(); }},
     {"ConvolutionBackward", &ConvolutionBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionBackward>(); }},
     {"ConvolutionInputBackwardBackward", &ConvolutionInputBackwardBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionInputBackwardBackward>(); }},
     {"ConvolutionModeBackward", &ConvolutionModeBackward::schema_v1, []() -> NodeRef { return make_node<ConvolutionModeBackward>(); }},
@@ -144,6 +138,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"DotBackward", &DotBackward::schema_v1, []() -> NodeRef { return make_node<DotBackward>(); }},
     {"InvBackward", &InvBackward::schema_v1, []() -> NodeRef { return make_node<InvBackward>(); }},
     {"InvExCoreBackward", &InvExCoreBackward::schema_v1, []() -> NodeRef { return make_node<InvExCoreBackward>(); }},
+    {"LdlSolveBackward", &LdlSolveBackward::schema_v1, []() -> NodeRef { return make_node<LdlSolveBackward>(); }},
     {"LinalgEigBackward", &LinalgEigBackward::schema_v1, []() -> NodeRef { return make_node<LinalgEigBackward>(); }},
     {"LinalgEighBackward", &LinalgEighBackward::schema_v1, []() -> NodeRef { return make_node<LinalgEighBackward>(); }},
     {"LinalgLuSolveBackward", &LinalgLuSolveBackward::schema_v1, []() -> NodeRef { return make_node<LinalgLuSolveBackward>(); }},
@@ -207,7 +202,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"AmaxBackward", &AmaxBackward::schema_v1, []() -> NodeRef { return make_node<AmaxBackward>(); }},
     {"AminBackward", &AminBackward::schema_v1, []() -> NodeRef { return make_node<AminBackward>(); }},
     {"KthvalueBackward", &KthvalueBackward::schema_v1, []() -> NodeRef { return make_node<KthvalueBackward>(); }},
-    {"LogsumexpBackward", &LogsumexpBackward::schema_v1, []() -> NodeRef { return make_node<LogsumexpBackward>(); }},
+    {"LogsumexpRealBackward", &LogsumexpRealBackward::schema_v1, []() -> NodeRef { return make_node<LogsumexpRealBackward>(); }},
     {"MaxDimBackward", &MaxDimBackward::schema_v1, []() -> NodeRef { return make_node<MaxDimBackward>(); }},
     {"MeanBackward", &MeanBackward::schema_v1, []() -> NodeRef { return make_node<MeanBackward>(); }},
     {"MedianAllBackward", &MedianAllBackward::schema_v1, []() -> NodeRef { return make_node<MedianAllBackward>(); }},
@@ -313,6 +308,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"ReluBackward", &ReluBackward::schema_v1, []() -> NodeRef { return make_node<ReluBackward>(); }},
     {"Relu6Backward", &Relu6Backward::schema_v1, []() -> NodeRef { return make_node<Relu6Backward>(); }},
     {"RoundBackward", &RoundBackward::schema_v1, []() -> NodeRef { return make_node<RoundBackward>(); }},
+    {"RoundScaledBackward", &RoundScaledBackward::schema_v1, []() -> NodeRef { return make_node<RoundScaledBackward>(); }},
     {"RsqrtBackward", &RsqrtBackward::schema_v1, []() -> NodeRef { return make_node<RsqrtBackward>(); }},
     {"ScaledModifiedBesselK0Backward", &ScaledModifiedBesselK0Backward::schema_v1, []() -> NodeRef { return make_node<ScaledModifiedBesselK0Backward>(); }},
     {"ScaledModifiedBesselK1Backward", &ScaledModifiedBesselK1Backward::schema_v1, []() -> NodeRef { return make_node<ScaledModifiedBesselK1Backward>(); }},
