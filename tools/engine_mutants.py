@@ -41,6 +41,7 @@ SKIPPED = ("tests/core/test_programs.py",)
 PROGRAMS = ("engine_test", "generated_nodes_test", "wiring_test")
 MEMORY = 12 << 30  # a mutant that allocates for ever ends here
 EACH = 60  # seconds for one test: a hang
+HANG = 90  # seconds of processor time for all tests of one mutant: a loop in C++ does not hear of a test's limit
 BUDGET = 40.0  # seconds of tests, as the first run measured them, for one mutant
 
 
@@ -125,14 +126,19 @@ class Bench:
 
     # ---- run ---------------------------------------------------------------------------------------------------------
     def limited(self, command: list[str], seconds: float, **variables: str) -> int | None:
-        """The exit code of the command in bounded time and memory; None where it took too long."""
+        """The exit code of the command in bounded processor time and memory; None where it took too long."""
         environment = self.variant.environment() | {"PYTHONPATH": str(self.variant.site)} | variables
+
+        def limits() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+
         process = subprocess.Popen(
             command, env=environment, cwd=self.variant.build_dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)), start_new_session=True,
+            preexec_fn=limits, start_new_session=True,
         )  # fmt: skip
         try:
-            return process.wait(timeout=seconds)
+            return process.wait(timeout=5 * seconds)  # a deadlock, not a machine that others use too
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -198,7 +204,7 @@ class Bench:
                 continue
             listed = self.variant.build_dir / f"tests_{mutant.number}.txt"
             listed.write_text("".join(f"{self.variant.src / name}\n" for name in part), encoding="utf-8")
-            code = self.limited(self.pytest("-x", f"@{listed}"), EACH + 5 * BUDGET, **chosen)
+            code = self.limited(self.pytest("-x", f"@{listed}"), HANG, **chosen)
             listed.unlink()
             if code == 4 or code == 5:
                 raise SystemExit(f"engine_mutants: pytest could not collect {part[:3]}...")

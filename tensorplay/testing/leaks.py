@@ -220,6 +220,14 @@ def a_wrong_number_of_gradients() -> None:
 
 
 @way
+def a_backward_that_fails_while_gradients_wait() -> None:
+    y = leaf() * 2
+    with contextlib.suppress(Own):
+        # sin is newer, so its gradient waits for the product when the Function fails.
+        (function(lambda ctx, x: x * 1, fails).apply(y) + y.sin()).sum().backward()
+
+
+@way
 def a_second_backward() -> None:
     y = square(leaf()).sum()
     y.backward()

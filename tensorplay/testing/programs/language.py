@@ -302,8 +302,8 @@ class Machine:
         result = f(*pos, **{k: self.argument(a) for k, a in step["kw"].items()})
         out = result if isinstance(result, (tuple, list)) else [result]
         # Some ops have no derivative in the other library, which does not say so.
-        given = any(getattr(a, "requires_grad", False) for a in pos)
-        if step.get("follows") and given and self.tp.is_grad_enabled() and not any(getattr(o, "requires_grad", False) for o in out):
+        followed = [any(getattr(t, "requires_grad", False) for t in some) for some in (pos, out)]
+        if step.get("follows") and self.tp.is_grad_enabled() and followed == [True, False]:
             raise NotImplementedError(f"{step['op']} is not differentiable here")
         return out
 
