@@ -45,7 +45,7 @@ void running_sum(char* out_, const char* x_, int64_t rows, int64_t stride, int64
   T* out = reinterpret_cast<T*>(out_);
   const T* x = reinterpret_cast<const T*>(x_);
   if (cols == 1 && stride == 1) return line<A>(out, x, rows);
-  constexpr int64_t width = 512;
+  constexpr int64_t width = 1024, line_items = 64 / int64_t(sizeof(T));
   A carry[width];
   for (int64_t c0 = 0; c0 < cols; c0 += width) {
     const int64_t n = cols - c0 < width ? cols - c0 : width;
@@ -53,6 +53,11 @@ void running_sum(char* out_, const char* x_, int64_t rows, int64_t stride, int64
     for (int64_t r = 0; r < rows; ++r) {
       T* __restrict to = out + r * stride + c0;
       const T* __restrict from = x + r * stride + c0;
+      // The next rows lie on other pages, where the hardware looks for nothing.
+      for (int64_t c = 0; c < n; c += line_items) {
+        __builtin_prefetch(from + 2 * stride + c);
+        __builtin_prefetch(to + 2 * stride + c, 1);
+      }
       for (int64_t c = 0; c < n; ++c) {
         carry[c] += A(from[c]);
         to[c] = T(carry[c]);
