@@ -32,6 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `codegen list | head`
         sys.stderr.close()
         return 0
+    except OSError as e:  # a place that can't be read or written
+        if e.filename is None:
+            raise
+        print(f"codegen: {e.filename}: {e.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 

@@ -14,7 +14,7 @@ from . import markers, resolve
 from .base import library
 from .errors import Diagnostics
 from .given import Given, complete, document
-from .model import OpFile
+from .model import Loc, OpFile
 
 # What only a numerical look can refuse; an expr alone has its derivatives from the program.
 _NUMERIC = ("d", "vjp", "tangent", "like", "special")
@@ -58,6 +58,8 @@ def define_file(path: str) -> Defined:
     declared = markers.scan(root) if (root / "csrc").is_dir() else markers.Declared()
     base = library()
     file, diags = resolve.load(path, declared, base)
+    if not file.entries and not diags:
+        diags.add("E105", Loc(1, 1), "no op in this file", "write an entry below 'ops:'")
     numeric = [e.op for e in file.entries if any(k in e.keys for k in _NUMERIC)]
     return _finish(file, diags, numeric, base, declared)
 

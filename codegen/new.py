@@ -44,6 +44,8 @@ def entry(
         text = path.read_text(encoding="utf-8")
     except OSError as e:
         raise Refused(f"codegen new: {ops}: {e.strerror or e}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"codegen new: {ops} is not text in UTF-8") from None
     base = base_of(ops)
     file, diags = load_string(text, ops, base=base)
     if diags:

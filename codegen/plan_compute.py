@@ -38,10 +38,10 @@ _INTEGER_FUNCTIONS = frozenset(
     """
     maximum minimum fmax fmin square floor ceil round trunc conj real isnan isinf isfinite heaviside abs sign
     signbit fmod gcd lcm where clamp logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
-    bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift isposinf isneginf int bool sgn frac imag
+    bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift isposinf isneginf int bool sgn imag
     """.split()  # noqa: SIM905
 )
-_BOOL_FUNCTIONS = _INTEGER_FUNCTIONS - {"frac"}
+_BOOL_FUNCTIONS = _INTEGER_FUNCTIONS
 
 
 def is_mask_use(name: str, n: Node, boolean: bool = False) -> bool:

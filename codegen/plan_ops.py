@@ -46,7 +46,7 @@ class OverloadNames:
         self.op = entry.op
         self.stem = entry.stem
         self.fn = C.function_name(entry.stem)
-        self.base = entry.op if o.index == 0 else f"{entry.op}_{o.index}"
+        self.base = entry.stem if o.index == 0 else f"{entry.stem}_{o.index}"
         self.cls = f"{C.pascal(entry.op)}Backward{o.index or ''}"
         self.types: dict[str, Type] = {a.name: a.type for a in o.sig.args}
         self.results: tuple[Result, ...] = o.sig.results

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .evaluate import NumpyEvaluator
 from .model import Entry
 
@@ -25,6 +27,9 @@ def plot(e: Entry, path: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    formats = pyplot.figure().canvas.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in formats:
+        raise Refused(f"codegen explain: {path}: a picture ends in {', '.join('.' + f for f in sorted(formats))}")
     first = tensors[0]
     low, high = e.test.domains.get(first, (-3.0, 3.0))
     x = np.linspace(low, high, 601)

@@ -132,7 +132,7 @@ class _EntryResolver(Differentiation, Facts):
             method=v.get("method", ()), operator=v.get("operator", ()), out=v.get("out", False),
             inplace=v.get("inplace", ""),
             view_of=v["view_of"][0] if v.get("view_of") else None, promote=self.promote(overloads),
-            dtypes=v.get("dtypes", ()) or self.without_complex(overloads),
+            dtypes=v.get("dtypes", ()) or self.meant(overloads),
             deterministic=v.get("deterministic", True), amp=v.get("amp", "keep"),
             aliases=tuple(n for n, _ in v.get("aliases", ())), version=v.get("version", 1),
             batch=v["batch"][0] if v.get("batch") else None, python=v.get("python"),
@@ -162,9 +162,12 @@ class _EntryResolver(Differentiation, Facts):
         o = replace(o, deriv=deriv)
         return self.tangent(self.per("tangent", i), o)
 
-    def without_complex(self, overloads: list[Overload]) -> tuple[str, ...]:
-        """The dtypes of an elementwise entry that names none, where its partials would be wrong for complex numbers."""
+    def meant(self, overloads: list[Overload]) -> tuple[str, ...]:
+        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such a number, no
+        complex ones where its partials would be wrong for them."""
         for o in overloads:
+            if o.expr and any(isinstance(n, F.Num) and isinstance(n.value, complex) for n in F.walk(o.expr.node)):
+                return DTYPE_GROUPS["complex"]
             derived = o.inlined is not None and not ("d" in self.raw.keys or "vjp" in self.raw.keys)
             moves = any(d.kind in (Diff.FORMULA, Diff.DERIVED) for d in o.deriv.values())
             if derived and moves and o.inlined is not None and not serves_complex(o.inlined, tensor_names(o.sig)):
@@ -177,6 +180,10 @@ class _EntryResolver(Differentiation, Facts):
         )
         if not self.check.check(expr, scope, "expr"):
             return None
+        xor = next((n for n in F.walk(expr.node) if isinstance(n, F.Binary) and n.op == "^"), None)
+        if xor is not None and "dtypes" not in self.raw.keys:
+            hint = "a power is written **; if bits are meant, say dtypes: [bool, int]"
+            self.check.fault("E207", expr, xor.span, "expr: '^' is the exclusive or of integers", hint)
         self.unread(sig, {*F.names(expr.node)}, "expr", [(expr.loc, "expr")])
         try:
             path = () if self.raw.op in self.world.base else (self.raw.op,)

@@ -33,7 +33,7 @@ class Facts(Resolver):
             ("d", "vjp", "an elementwise op gives partials (d), a structured one its gradient (vjp)"),
             ("expr", "compose", "one formula defines the op"),
             ("expr", "kernel", "expr makes its own loop"),
-            ("compose", "vjp", "the derivative follows from compose"),
+            ("compose", "vjp", "the derivative follows from compose; another one needs an autograd.Function or a custom_op"),
             ("compose", "tangent", "the derivative follows from compose"),
             ("compose", "shape", "the shape follows from compose"),
         ):
@@ -77,7 +77,9 @@ class Facts(Resolver):
         if self.raw.family.name == "binary" and len(operands) < 2 and tensors:
             self.fault("E210", sig.loc, "family 'binary' takes two operands, the signature has 1", "family: unary?")
         if len(sig.results) != 1 or not sig.results[0].type.is_tensor:
-            self.fault("E210", sig.loc, f"family '{self.raw.family.name}' has one tensor result")
+            several = len(sig.results) > 1
+            hint = "several are a composition: compose: {first: formula, second: formula}" if several else ""
+            self.fault("E210", sig.loc, f"family '{self.raw.family.name}' has one tensor result", hint)
 
     def standard_names(self) -> None:
         """An argument of type dtype, device or generator has that name: it is the same word in every op."""

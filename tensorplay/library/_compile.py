@@ -109,7 +109,7 @@ def _run_all(commands: list[list[str]]) -> None:
             del running[0]
             if process.returncode:
                 raise BuildError(
-                    f"define_op: the compiler refused the op (exit {process.returncode})\n{said[-4000:]}\n"
+                    f"define_op: the compiler refused the op (exit {process.returncode})\n{said[:4000]}\n"
                     f"command: {' '.join(command)}"
                 )
     finally:

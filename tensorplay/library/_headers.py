@@ -62,7 +62,7 @@ def make(key: str, cxx: str, command: list[str], texts: list[str], includes: lis
         script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
         nothing = subprocess.DEVNULL
         subprocess.Popen(
-            ["nice", "-n", "19", "sh", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=(lock,),
+            ["nice", "-n", "5", "sh", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=(lock,),
             start_new_session=True,
         )  # fmt: skip
     except OSError:

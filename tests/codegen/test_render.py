@@ -115,7 +115,7 @@ def test_static_conditions_are_hoisted(small: dict[str, str]) -> None:
     loop = function(small["cpp/kernels/unary.cpp"], "void bump(")
     before, inside = loop.split("#pragma", 1)
     assert "params[" in before and "params[" not in inside
-    assert 'form == "exp"' in small["cpp/ops/unary.cpp"]
+    assert 'form_ == "exp"' in small["cpp/ops/unary.cpp"]
 
 
 def test_only_what_a_formula_reads_is_saved(small: dict[str, str]) -> None:

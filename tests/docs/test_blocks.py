@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)")
-# Blocks that are read, not run: commands of a shell, and C++ that a page's test of its own compiles.
+FILE = re.compile(r"// ([\w/]+\.(?:h|cpp))\n")
+# Blocks that are read, not run: commands of a shell; and C++, which is compiled where Python on its page defines an op of it.
 SHOWN = {"console", "cpp", "toml", "text", "mermaid", "sh"}
 
 
@@ -44,6 +45,10 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
             # Functions of the block have a source, as they have in a reader's file.
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
             exec(compile(text, file, "exec"), scope)
+        elif kind == "cpp" and (m := FILE.match(text)):  # what the reader saves under the name in its first line
+            at = tmp_path / m[1]
+            at.parent.mkdir(parents=True, exist_ok=True)
+            at.write_text(text)
         elif kind == "pycon":
             test = doctest.DocTestParser().get_doctest(text, scope, name(page), name(page), number)
             runner.run(test, out=said.append, clear_globs=False)
