@@ -111,6 +111,11 @@ def defs(e: Entry, name: str, method: bool = False, inplace: bool = False) -> li
     out = []
     for o in forms:
         returns = "Tensor" if inplace else result_type(o, e.op, bool(e.when))
+        if len(forms) > 1 and len(o.sig.args) == 1 and (a := o.sig.args[0]).starred:
+            # Beside a form of one tensor: a sequence of them, or two and more.
+            for given in (f"{a.name}: Sequence[Tensor], /", f"first: Tensor, second: Tensor, /, *{a.name}: Tensor"):
+                out.append(StubDef(name, given, returns, first_line(e.doc), True))
+            continue
         out.append(StubDef(name, params(e, o, method, inplace), returns, first_line(e.doc), len(forms) > 1))
     return out
 

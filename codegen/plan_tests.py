@@ -82,6 +82,8 @@ def form(e: Entry, o: Overload, saved: tuple[str, ...]) -> str:
         parts.append(f"zero={literal(zero)}")
     if o.diff_results and len(o.sig.results) > 1:
         parts.append(f"diff_results={literal(tuple(r.name for r in o.diff_results))}")
+    if e.elementwise and o.expr is None:
+        parts.append("composed=True")
     if saved:
         parts.append(f"saved={literal(saved)}")
     like = e.like_of(o.index)

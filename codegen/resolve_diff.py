@@ -104,7 +104,7 @@ class Differentiation(Resolver):
 
     def counts(self) -> bool:
         """Whether the op takes nothing that a gradient could belong to."""
-        taken = self.raw.values.get("dtypes")
+        taken = self.raw.values.get("dtypes") or ()
         return bool(taken) and all(d in INTEGERS for d in taken)
 
     def only_sizes(self, o: Overload, name: str) -> bool:

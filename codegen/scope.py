@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 Notes = Iterable[tuple[Loc, str]]
 
 
+# What an elementwise formula, which sees one element at a time, cannot hold.
+_LISTS: dict[type, str] = {
+    F.Subscript: "a subscript", F.Tuple: "a tuple", F.List: "a list", F.Each: "a list built item by item",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Callee:
     """What is known of a callable: least and most positional arguments (-1: any number), keyword names."""
@@ -149,9 +155,10 @@ class Checker:
         """True when every name and call of f is fine."""
         before = len(self.diags)
         bound = {n.var: n for n in F.walk(f.node) if isinstance(n, F.Each)}
-        for var, n in bound.items():
+        for var, each in bound.items():
             if var in scope.names:
-                self.fault("E206", f, n.span, f"{where}: '{var}' already names a value", "give the item another name")
+                text = f"{where}: '{var}' already names a value"
+                self.fault("E206", f, each.span, text, "give the item another name")
         for n in F.walk(f.node):
             match n:
                 case F.Name(id=i) if i not in scope.names and i not in CONSTANTS and i not in bound:
@@ -166,7 +173,7 @@ class Checker:
                 case F.Binary(op="@") if scope.elementwise:
                     self.fault("E202", f, n.span, f"{where}: '@' is not elementwise", "use a vjp or compose")
                 case F.Subscript() | F.Tuple() | F.List() | F.Each() if scope.elementwise:
-                    self.fault("E207", f, n.span, f"{where}: {type(n).__name__.lower()} in an elementwise formula")
+                    self.fault("E207", f, n.span, f"{where}: {_LISTS[type(n)]} in an elementwise formula")
         return len(self.diags) == before
 
     def call(self, f: Formula, n: F.Call, scope: Scope, where: str) -> None:

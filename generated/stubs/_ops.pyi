@@ -286,7 +286,11 @@ def atleast_1d(input: Tensor) -> Tensor:
     """Tensors with at least one dimension, one or a tuple as they were given."""
 
 @overload
-def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least one dimension, one or a tuple as they were given."""
+
+@overload
+def atleast_1d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Tensors with at least one dimension, one or a tuple as they were given."""
 
 @overload
@@ -294,7 +298,11 @@ def atleast_2d(input: Tensor) -> Tensor:
     """Tensors with at least two dimensions, a vector as one row."""
 
 @overload
-def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least two dimensions, a vector as one row."""
+
+@overload
+def atleast_2d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Tensors with at least two dimensions, a vector as one row."""
 
 @overload
@@ -302,7 +310,11 @@ def atleast_3d(input: Tensor) -> Tensor:
     """Tensors with at least three dimensions, a matrix as one plane."""
 
 @overload
-def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least three dimensions, a matrix as one plane."""
+
+@overload
+def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Tensors with at least three dimensions, a matrix as one plane."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:

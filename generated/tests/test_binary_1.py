@@ -149,7 +149,7 @@ OPS = [
         params={"rounding_mode": ("floor", "trunc")},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("other", "out"), like="numpy.true_divide", kind="name"),
-            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rounding_mode", "str?", None, "kwonly")), results=("out",), diff=("input", "other"), like="{None: numpy.true_divide, \"floor\": numpy.floor_divide, \"trunc\": lambda a, b: numpy.trunc(a / b)}[rounding_mode](input, other)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rounding_mode", "str?", None, "kwonly")), results=("out",), diff=("input", "other"), composed=True, like="{None: numpy.true_divide, \"floor\": numpy.floor_divide, \"trunc\": lambda a, b: numpy.trunc(a / b)}[rounding_mode](input, other)", kind="expr"),
         ],
     ),
     Op(

@@ -165,7 +165,7 @@ OPS = [
         params={"decimals": (0, 2, -1)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.round", kind="name"),
-            Form(args=(("input", "Tensor"), ("decimals", "int", None, "kwonly")), results=("out",), diff=("input",), like="numpy.round(input, decimals)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("decimals", "int", None, "kwonly")), results=("out",), diff=("input",), composed=True, like="numpy.round(input, decimals)", kind="expr"),
         ],
     ),
     Op(

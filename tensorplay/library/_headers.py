@@ -61,9 +61,10 @@ def make(key: str, cxx: str, command: list[str], texts: list[str], includes: lis
         run = shlex.join([cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
         script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
         nothing = subprocess.DEVNULL
-        subprocess.Popen(
-            ["nice", "-n", "5", "sh", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=(lock,),
-            start_new_session=True,
+        # The shell leaves the work to a child of its own and ends: no child of this process is left unwaited for.
+        subprocess.run(
+            ["nice", "-n", "5", "sh", "-c", f"({script}) &"], stdin=nothing, stdout=nothing, stderr=nothing,
+            pass_fds=(lock,), start_new_session=True, check=False,
         )  # fmt: skip
     except OSError:
         pass

@@ -353,9 +353,9 @@ def saved_tensors_packed_in_objects() -> None:
     with graph.saved_tensors_hooks(Kept, Kept.get):
         for f in (square, Saves.apply, SavesView.apply, lambda x: Dirty.apply((x * 1)[:2]), lambda x: (x * 1).exp_()):
             f(leaf())
-    y = leaf().exp()
+    y: Any = leaf().exp()
     y.grad_fn._raw_saved_out.register_hooks(Kept, Kept.get)
-    z = Saves.apply(leaf())
+    z: Any = Saves.apply(leaf())
     z.grad_fn._raw_saved_tensors[0].register_hooks(Kept, Kept.get)
 
 

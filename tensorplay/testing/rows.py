@@ -23,6 +23,7 @@ class Form:
     zero: tuple[str, ...] = ()
     diff_results: tuple[str, ...] | None = None
     saved: tuple[str, ...] = ()
+    composed: bool = False  # of several ops, where the entry's other signatures are one loop
     like: str = ""
     kind: str = ""  # name | expr | mpmath
     values: tuple[tuple[Any, ...], ...] = ()

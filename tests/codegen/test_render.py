@@ -135,9 +135,9 @@ def test_a_slot_is_saved_only_for_a_gradient_that_reads_it(small: dict[str, str]
 
 def test_in_place_forms_copy_what_they_overwrite_only_where_asked(small: dict[str, str]) -> None:
     mul = function(small["cpp/ops/binary.cpp"], "TensorRef mul_(")
-    assert "if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));" in mul
+    assert "if (other->requires_grad()) back.save(0, wiring::copied(input));" in mul
     tanh = function(small["cpp/ops/unary.cpp"], "TensorRef tanh_(")
-    assert "copy_of" not in tanh and "if (node) node->save(0, input);" in tanh
+    assert "copied" not in tanh and "if (node) node->save(0, input);" in tanh
 
 
 def test_other_shards_are_declared_not_included(small: dict[str, str]) -> None:
