@@ -182,3 +182,46 @@ def test_detach_in_place_takes_the_tangent_away() -> None:
         assert forward_ad.unpack_dual(d).tangent is None and forward_ad.unpack_dual(d * 2).tangent is None
         assert forward_ad.unpack_dual(other).tangent.item() == 3.0
     assert forward_ad.unpack_dual(other).tangent is None
+
+
+def test_a_tangent_has_the_dtype_of_its_value() -> None:
+    t = tp.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(tp.tensor([3.0, 4.0]), t)
+        for y in (d + const(1.0, 1.0), const(1.0, 1.0) - d, d.double(), d * const(1.0, 1.0)):
+            tangent = forward_ad.unpack_dual(y).tangent
+            assert y.dtype == tangent.dtype == F64 and tangent.abs().tolist() == [1.0, 2.0]
+        both = d + forward_ad.make_dual(const(1.0, 1.0), const(10.0, 20.0))
+        assert forward_ad.unpack_dual(both).tangent.tolist() == [11.0, 22.0]
+        assert forward_ad.unpack_dual(both).tangent.dtype == F64
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((3, 2), (1, 1), 0), ((2, 3), (2, 1), 1), ((3,), (0,), 2), ((2, 2, 2), (1, 2, 1), 0), ((2, 2), (3, 1), 0)],
+)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_view_whose_elements_coincide_adds_their_gradients(
+    size: tuple[int, ...], stride: tuple[int, ...], offset: int, create: bool
+) -> None:
+    x = tp.arange(1.0, 7.0, dtype=F64).requires_grad_()
+    places = tp.arange(6).as_strided(size, stride, offset).reshape(-1).tolist()
+    base = x * 1
+    v = base.as_strided(size, stride, offset)
+    base.mul_(2)  # the history of the view is made anew
+    weights = [float(k + 1) for k in range(len(places))]
+    out = (v * tp.tensor(weights, dtype=F64).reshape(size)).sum()
+    (g,) = grad(out, x, create_graph=create)
+    want = [0.0] * 6
+    for place, w in zip(places, weights, strict=True):
+        want[place] += 2 * w
+    assert g.tolist() == want
+
+
+def test_a_view_of_an_inference_tensor_is_one() -> None:
+    with tp.inference_mode():
+        a = tp.ones(3)
+    assert a[1:].is_inference() and a.view(3, 1).is_inference() and not tp.ones(3)[1:].is_inference()
+    with pytest.raises(RuntimeError, match="nference"):
+        a[1:].mul_(2)
