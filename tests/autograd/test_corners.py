@@ -225,3 +225,31 @@ def test_a_view_of_an_inference_tensor_is_one() -> None:
     assert a[1:].is_inference() and a.view(3, 1).is_inference() and not tp.ones(3)[1:].is_inference()
     with pytest.raises(RuntimeError, match="nference"):
         a[1:].mul_(2)
+
+
+def test_a_view_made_after_a_change_keeps_the_node_of_its_op() -> None:
+    y = leaf(1.0, 2.0, 3.0) * 1
+    before = y[1:]
+    y.mul_(2)
+    after = y[1:]
+    assert after.grad_fn.name() == "SliceBackward0" and before.grad_fn.name() == "AsStridedBackward0"
+
+
+# ---- seeds and scalars -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("create", [False, True])
+def test_a_seed_is_cast_to_the_dtype_of_its_output(create: bool) -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype))
+    for seed in (tp.ones(2), tp.ones(2, dtype=tp.float16), tp.ones(2, dtype=tp.int64)):
+        assert grad(y, y, seed, retain_graph=True, create_graph=create)[0].dtype == F64
+        assert grad(y, x, seed, retain_graph=True, create_graph=create)[0].tolist() == [3.0, 3.0]
+    assert set(seen) == {F64}
+
+
+def test_a_scalar_that_outranks_its_tensors_raises_them() -> None:
+    i, f, d = tp.tensor([1, 2]), tp.tensor([1.0, 2.0]), const(1.0, 2.0)
+    for t, alpha, dtype in ((i, 0.5, tp.float32), (f, 1j, tp.complex64), (d, 1j, tp.complex128), (i, 1j, tp.complex64)):
+        out = tp.add(t, t, alpha=alpha)
+        assert out.dtype == dtype and out.tolist() == [1 + alpha, 2 + 2 * alpha]
