@@ -253,3 +253,28 @@ def test_a_scalar_that_outranks_its_tensors_raises_them() -> None:
     for t, alpha, dtype in ((i, 0.5, tp.float32), (f, 1j, tp.complex64), (d, 1j, tp.complex128), (i, 1j, tp.complex64)):
         out = tp.add(t, t, alpha=alpha)
         assert out.dtype == dtype and out.tolist() == [1 + alpha, 2 + 2 * alpha]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t, w, inplace: t.clamp_(1.5, 3.5) if inplace else t.clamp(1.5, 3.5),
+        lambda t, w, inplace: t.addcmul_(w, w) if inplace else t.addcmul(w, w),
+        lambda t, w, inplace: t.lerp_(w, 0.25) if inplace else t.lerp(w, 0.25),
+        lambda t, w, inplace: t.nan_to_num_() if inplace else t.nan_to_num(),
+    ],
+)
+def test_second_order_through_a_view_that_several_ops_overwrote(change: Any) -> None:
+    found = []
+    for inplace in (True, False):
+        x, w = leaf(1.0, 2.0, 3.0, 4.0), leaf(2.0, 3.0, 5.0)
+        y = x**2 / 4
+        if inplace:
+            change(y[1:], w, True)
+        else:
+            y = tp.cat([y[:1], change(y[1:], w, False)])
+        gx, gw = grad((y**3).sum(), (x, w), create_graph=True, allow_unused=True, materialize_grads=True)
+        second = grad((gx**2).sum() + (gw**2).sum(), (x, w), allow_unused=True, materialize_grads=True)
+        found.append([gx.tolist(), gw.tolist(), *(g.tolist() for g in second)])
+    for mine, plain in zip(*found, strict=True):
+        assert mine == pytest.approx(plain)
