@@ -278,3 +278,13 @@ def test_second_order_through_a_view_that_several_ops_overwrote(change: Any) -> 
         found.append([gx.tolist(), gw.tolist(), *(g.tolist() for g in second)])
     for mine, plain in zip(*found, strict=True):
         assert mine == pytest.approx(plain)
+
+
+def test_a_saved_value_that_was_changed_is_not_shown() -> None:
+    x = leaf(1.0, 2.0) * 1
+    y = x.sin()
+    node = y.grad_fn
+    assert node._saved_input.tolist() == [1.0, 2.0]
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1"):
+        _ = node._saved_input
