@@ -117,5 +117,5 @@ def test_take_along_dim_broadcasts_the_other_dimensions() -> None:
     assert tp.take_along_dim(x, rows, 1).tolist() == [[2.0, 0.0], [1.0, 1.0]]
     wide = tp.arange(6.0).reshape(2, 3)
     assert tp.take_along_dim(wide, tp.tensor([[2]]), 1).tolist() == [[2.0], [5.0]]
-    with pytest.raises(RuntimeError, match=r"take_along_dim: sizes \[2, 3\] and \[4, 1\] do not broadcast in dimension 0"):
+    with pytest.raises(RuntimeError, match=r"sizes \[4, 1\] and \[2, 3\] do not broadcast in dimension 0"):
         tp.take_along_dim(wide, tp.zeros(4, 1, dtype=tp.int64), 1)
