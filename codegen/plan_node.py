@@ -64,8 +64,10 @@ class NodePlanner(Formulas):
             args.append(f"std::uint32_t({out}.size())")
         target = "node" if inplace else "auto node"
         lines = [f"{target} = make_node<{x.cls}>({', '.join(args)});", f"{x.cls}& back = *node;"]
-        one = f"{out}.front()" if self.list_result else out
-        lines.append(f"{f'if (!{out}.empty()) ' if self.list_result else ''}back.set_output({one}->storage());")
+        one = f"{out}.front()->storage()" if self.list_result else f"{out}->storage()"
+        if inplace and x.entry.view_of:
+            one = "shown"  # the tensor has its old sizes still
+        lines.append(f"{f'if (!{out}.empty()) ' if self.list_result else ''}back.set_output({one});")
         for k in self.node().outputs:
             lines.append(
                 f"back.output_like_[{k - 1}] = Storage(BlockRef(), {results[k]}->dtype(), {results[k]}->sizes());"

@@ -413,6 +413,8 @@ class Forward:
             before = ", ".join(self.before_change(a, first) for a in x.sig.args)
             body.append(f"  dual = {x.call(x.fn)}({before});")
         node = "nullptr"
+        if x.entry.view_of:
+            body.append(f"Storage shown = {x.call(x.fn)}({', '.join(x.storage_args())});")
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
             if records:
@@ -460,7 +462,7 @@ class Forward:
             loop = f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"
             return [*self.refuse_scalars(inputs), loop]
         if x.entry.view_of:
-            return [f"{first}->set_storage({x.call(x.fn)}({', '.join(x.storage_args())}));"]
+            return [f"{first}->set_storage(std::move(shown));"]
         if f"{x.kernel}_" in self.ctx.kernels:
             rest = "".join(f", {s}" for s in x.storage_args()[1:])
             return [f"kernels::{x.kernel}_({x.schema}, {memory}{rest});"]

@@ -182,3 +182,109 @@ def test_detach_in_place_takes_the_tangent_away() -> None:
         assert forward_ad.unpack_dual(d).tangent is None and forward_ad.unpack_dual(d * 2).tangent is None
         assert forward_ad.unpack_dual(other).tangent.item() == 3.0
     assert forward_ad.unpack_dual(other).tangent is None
+
+
+def test_a_tangent_has_the_dtype_of_its_value() -> None:
+    t = tp.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(tp.tensor([3.0, 4.0]), t)
+        for y in (d + const(1.0, 1.0), const(1.0, 1.0) - d, d.double(), d * const(1.0, 1.0)):
+            tangent = forward_ad.unpack_dual(y).tangent
+            assert y.dtype == tangent.dtype == F64 and tangent.abs().tolist() == [1.0, 2.0]
+        both = d + forward_ad.make_dual(const(1.0, 1.0), const(10.0, 20.0))
+        assert forward_ad.unpack_dual(both).tangent.tolist() == [11.0, 22.0]
+        assert forward_ad.unpack_dual(both).tangent.dtype == F64
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((3, 2), (1, 1), 0), ((2, 3), (2, 1), 1), ((3,), (0,), 2), ((2, 2, 2), (1, 2, 1), 0), ((2, 2), (3, 1), 0)],
+)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_view_whose_elements_coincide_adds_their_gradients(
+    size: tuple[int, ...], stride: tuple[int, ...], offset: int, create: bool
+) -> None:
+    x = tp.arange(1.0, 7.0, dtype=F64).requires_grad_()
+    places = tp.arange(6).as_strided(size, stride, offset).reshape(-1).tolist()
+    base = x * 1
+    v = base.as_strided(size, stride, offset)
+    base.mul_(2)  # the history of the view is made anew
+    weights = [float(k + 1) for k in range(len(places))]
+    out = (v * tp.tensor(weights, dtype=F64).reshape(size)).sum()
+    (g,) = grad(out, x, create_graph=create)
+    want = [0.0] * 6
+    for place, w in zip(places, weights, strict=True):
+        want[place] += 2 * w
+    assert g.tolist() == want
+
+
+def test_a_view_of_an_inference_tensor_is_one() -> None:
+    with tp.inference_mode():
+        a = tp.ones(3)
+    assert a[1:].is_inference() and a.view(3, 1).is_inference() and not tp.ones(3)[1:].is_inference()
+    with pytest.raises(RuntimeError, match="nference"):
+        a[1:].mul_(2)
+
+
+def test_a_view_made_after_a_change_keeps_the_node_of_its_op() -> None:
+    y = leaf(1.0, 2.0, 3.0) * 1
+    before = y[1:]
+    y.mul_(2)
+    after = y[1:]
+    assert after.grad_fn.name() == "SliceBackward0" and before.grad_fn.name() == "AsStridedBackward0"
+
+
+# ---- seeds and scalars -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("create", [False, True])
+def test_a_seed_is_cast_to_the_dtype_of_its_output(create: bool) -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype))
+    for seed in (tp.ones(2), tp.ones(2, dtype=tp.float16), tp.ones(2, dtype=tp.int64)):
+        assert grad(y, y, seed, retain_graph=True, create_graph=create)[0].dtype == F64
+        assert grad(y, x, seed, retain_graph=True, create_graph=create)[0].tolist() == [3.0, 3.0]
+    assert set(seen) == {F64}
+
+
+def test_a_scalar_that_outranks_its_tensors_raises_them() -> None:
+    i, f, d = tp.tensor([1, 2]), tp.tensor([1.0, 2.0]), const(1.0, 2.0)
+    for t, alpha, dtype in ((i, 0.5, tp.float32), (f, 1j, tp.complex64), (d, 1j, tp.complex128), (i, 1j, tp.complex64)):
+        out = tp.add(t, t, alpha=alpha)
+        assert out.dtype == dtype and out.tolist() == [1 + alpha, 2 + 2 * alpha]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t, w, inplace: t.clamp_(1.5, 3.5) if inplace else t.clamp(1.5, 3.5),
+        lambda t, w, inplace: t.addcmul_(w, w) if inplace else t.addcmul(w, w),
+        lambda t, w, inplace: t.lerp_(w, 0.25) if inplace else t.lerp(w, 0.25),
+        lambda t, w, inplace: t.nan_to_num_() if inplace else t.nan_to_num(),
+    ],
+)
+def test_second_order_through_a_view_that_several_ops_overwrote(change: Any) -> None:
+    found = []
+    for inplace in (True, False):
+        x, w = leaf(1.0, 2.0, 3.0, 4.0), leaf(2.0, 3.0, 5.0)
+        y = x**2 / 4
+        if inplace:
+            change(y[1:], w, True)
+        else:
+            y = tp.cat([y[:1], change(y[1:], w, False)])
+        gx, gw = grad((y**3).sum(), (x, w), create_graph=True, allow_unused=True, materialize_grads=True)
+        second = grad((gx**2).sum() + (gw**2).sum(), (x, w), allow_unused=True, materialize_grads=True)
+        found.append([gx.tolist(), gw.tolist(), *(g.tolist() for g in second)])
+    for mine, plain in zip(*found, strict=True):
+        assert mine == pytest.approx(plain)
+
+
+def test_a_saved_value_that_was_changed_is_not_shown() -> None:
+    x = leaf(1.0, 2.0) * 1
+    y = x.sin()
+    node = y.grad_fn
+    assert node._saved_input.tolist() == [1.0, 2.0]
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1"):
+        _ = node._saved_input

@@ -96,17 +96,18 @@ TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stri
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = as_strided(input, size, stride, storage_offset);
+  Storage shown = as_strided(input->storage(), size, stride, storage_offset);
   Ref<AsStridedBackward> node;
   if (record) {
     node = make_node<AsStridedBackward>();
     AsStridedBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
     back.size_ = size;
     back.stride_ = stride;
     back.storage_offset_ = storage_offset;
   }
-  input->set_storage(as_strided(input->storage(), size, stride, storage_offset));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -986,14 +987,15 @@ TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim) {
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = squeeze(input, dim);
+  Storage shown = squeeze(input->storage(), dim);
   Ref<SqueezeBackward> node;
   if (record) {
     node = make_node<SqueezeBackward>();
     SqueezeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(squeeze(input->storage(), dim));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1060,14 +1062,15 @@ TensorRef t_(const TensorRef& input) {
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = t(input);
+  Storage shown = t(input->storage());
   Ref<TBackward> node;
   if (record) {
     node = make_node<TBackward>();
     TBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(t(input->storage()));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1268,16 +1271,17 @@ TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = transpose(input, dim0, dim1);
+  Storage shown = transpose(input->storage(), dim0, dim1);
   Ref<TransposeBackward> node;
   if (record) {
     node = make_node<TransposeBackward>();
     TransposeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
     back.dim0_ = dim0;
     back.dim1_ = dim1;
   }
-  input->set_storage(transpose(input->storage(), dim0, dim1));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1527,14 +1531,15 @@ TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim) {
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = unsqueeze(input, dim);
+  Storage shown = unsqueeze(input->storage(), dim);
   Ref<UnsqueezeBackward> node;
   if (record) {
     node = make_node<UnsqueezeBackward>();
     UnsqueezeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(unsqueeze(input->storage(), dim));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;

@@ -155,7 +155,9 @@ class Drawer:
     def sample(self, op: Op) -> Sample | None:
         forms = [f for f in op.forms if f.diff]
         form = forms[self.rng.integers(len(forms))]
-        complex_ = "c128" if op.allows("c128") and self.rng.random() < 0.06 else None
+        # Complex values move freely here: not where they have to stay Hermitian, or leave a phase open.
+        free = op.allows("c128") and "complex" not in op.skip
+        complex_ = "c128" if free and self.rng.random() < 0.06 else None
         try:
             if op.elementwise:
                 drawn = list(islice(elementwise(op, form, self.rng, None, complex_, True), 8))
