@@ -115,7 +115,7 @@ def test_static_conditions_are_hoisted(small: dict[str, str]) -> None:
     loop = function(small["cpp/kernels/unary.cpp"], "void bump(")
     before, inside = loop.split("#pragma", 1)
     assert "params[" in before and "params[" not in inside
-    assert 'form == "exp"' in small["cpp/ops/unary.cpp"]
+    assert 'form_ == "exp"' in small["cpp/ops/unary.cpp"]
 
 
 def test_only_what_a_formula_reads_is_saved(small: dict[str, str]) -> None:
@@ -135,7 +135,7 @@ def test_a_slot_is_saved_only_for_a_gradient_that_reads_it(small: dict[str, str]
 
 def test_in_place_forms_copy_what_they_overwrite_only_where_asked(small: dict[str, str]) -> None:
     mul = function(small["cpp/ops/binary.cpp"], "TensorRef mul_(")
-    assert "if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));" in mul
+    assert "if (other->requires_grad()) back.save(0, wiring::copied(input));" in mul
     tanh = function(small["cpp/ops/unary.cpp"], "TensorRef tanh_(")
     assert "copy_of" not in tanh and "if (node) node->save(0, input);" in tanh
 
