@@ -160,8 +160,8 @@ class _EntryResolver(Differentiation, Facts):
         return self.tangent(self.per("tangent", i), o)
 
     def meant(self, overloads: list[Overload]) -> tuple[str, ...]:
-        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such a number, no
-        complex ones where its partials would be wrong for them."""
+        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such a number,
+        no complex ones where its partials would be wrong for them."""
         for o in overloads:
             if o.expr and any(isinstance(n, F.Num) and isinstance(n.value, complex) for n in F.walk(o.expr.node)):
                 return DTYPE_GROUPS["complex"]

@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pytest
 from tensorplay.library import _compile, _store
 
 from codegen.base import library
@@ -30,6 +31,7 @@ def loops(name: str, number: int) -> str | None:
     return None
 
 
+@pytest.mark.timeout(900)
 def test_every_function_compiles(tmp_path: Path) -> None:
     base = library()
     assert base is not None
