@@ -36,6 +36,12 @@ def _in(n: Node, least: int) -> str:
     return text if level >= least else rf"\left({text}\right)"
 
 
+def _first(n: Node) -> str:
+    """The first factor of a product: a minus before it stands for all of it."""
+    signed = (isinstance(n, Unary) and n.op == "-") or (isinstance(n, Binary) and n.op == "*")
+    return tex(n) if signed else _in(n, _PRODUCT)
+
+
 def _tex(n: Node) -> tuple[str, int]:
     match n:
         case Num(value=v):
@@ -64,7 +70,8 @@ def _tex(n: Node) -> tuple[str, int]:
             return f"{_in(a, _SUM)} {op} {_in(b, _SUM if op == '+' else _PRODUCT)}", _SUM
         case Binary(op=op, left=a, right=b):
             sign = r" \cdot " if isinstance(b, Num) else _SIGN.get(op, op)
-            return f"{_in(a, _PRODUCT)}{sign}{_in(b, _SIGNED)}", _PRODUCT
+            left = _first(a)
+            return f"{left}{sign}{_in(b, _SIGNED)}", _SUM if left.startswith("-") else _PRODUCT
         case Compare(op=op, left=a, right=b):
             return f"{_in(a, _SUM)} {_COMPARE[op]} {_in(b, _SUM)}", _CMP
         case BoolOp(op=op, args=args):
