@@ -125,6 +125,7 @@ bench: install $(VENV)/.requirements-bench  ## compare with the libraries that a
 
 docs: $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
 	@rm -rf build/docs/src && mkdir -p build/docs && cp -r docs build/docs/src && cp -r generated/docs build/docs/src/reference
+	@$(PY) tools/reference_pages.py build/docs/src/reference
 	@$(PY) -m sphinx -q -W --keep-going -b html build/docs/src build/docs/html
 	@echo "$(ROOT)/build/docs/html/index.html"
 

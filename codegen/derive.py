@@ -198,6 +198,9 @@ def _ordered(lets: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
 # ---- inlining of other elementwise ops ------------------------------------------------------------------------------
 
 
+_LITERALS = (Bool, NoneLit, Num, Str)
+
+
 class Cycle(Exception):
     """Ops that are defined through each other."""
 
@@ -219,4 +222,15 @@ def inline(
     given: dict[str, Node] = dict(zip((p for p, _ in params), n.args, strict=False)) | dict(n.kwargs)
     scope = {p: given.get(p, default) for p, default in params}
     ready = {p: v for p, v in scope.items() if v is not None}
-    return substitute(inline(body, ops, (*path, n.func)), ready)
+    return chosen(substitute(inline(body, ops, (*path, n.func)), ready))
+
+
+def chosen(n: Node) -> Node:
+    """Choices that literals decide, such as that of an argument left at None."""
+    n = map_children(n, chosen)
+    match n:
+        case Call(func="where", args=(Compare(op=("==" | "!=") as op, left=a, right=b), yes, no)) if (
+            isinstance(a, _LITERALS) and isinstance(b, _LITERALS)
+        ):
+            return yes if (a == b) == (op == "==") else no
+    return n

@@ -46,7 +46,7 @@ _OPERATOR_FUNCTIONS = {
 }  # fmt: skip
 _BITWISE = frozenset("&|^")
 # What every loop says itself, beside the arguments.
-_OWN = re.compile(r"data|i|n|params|to|[cs]\d+")
+_OWN = re.compile(r"data|end|far|from|i|n|params|to|[cs]\d+")
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,65 @@ class Loop:
         value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
         # A few elements are done before the test pays, unless the long form is a very long one.
         return "1" if name == "ndtr" else "32", f"m::{name}_near", operand, value
+
+
+    @property
+    def trig(self) -> Trig | None:
+        """Sines and cosines of small angles take a short form; a look at a block of angles tells whether all may."""
+        lines = [*self.body, self.value]
+        angles = list(dict.fromkeys(a for line in lines for a in _angles(line)))
+        if not angles or self.block or self.out != "T":
+            return None
+        # Only angles that cost little are computed once more for the look.
+        cheap = {m[1]: line for line in self.body if "m::" not in line and (m := _LET.match(line))}
+        if any("m::" in a for a in angles) or any(
+            n not in cheap for text in [*angles, *cheap.values()] for n in re.findall(r"\bs\d+\b(?!\[)", text)
+        ):
+            return None
+        near = [_with_angles(line, "m::{0}_fast({1})") for line in lines]
+        # An element takes the short form where that holds for it, whatever its neighbours are.
+        far = [_with_angles(line, _EITHER) for line in lines]
+        return Trig(tuple(cheap.values()), tuple(angles), tuple(near[:-1]), near[-1], tuple(far[:-1]), far[-1])
+
+
+@dataclass(frozen=True)
+class Trig:
+    """The two loops over a block, and what the look at it computes."""
+
+    lets: tuple[str, ...]
+    angles: tuple[str, ...]
+    near_body: tuple[str, ...]
+    near: str
+    far_body: tuple[str, ...]
+    far: str
+
+
+_LET = re.compile(r"const T (s\d+) = ")
+_TRIG = re.compile(r"m::(sin|cos)\(")
+TRIG_LIMIT = "T(__is_same(T, float) ? m::detail::kTrigFastF : m::detail::kTrigFast)"
+_EITHER = "(m::detail::magnitude({1}) <= " + TRIG_LIMIT + " ? m::{0}_fast({1}) : m::{0}({1}))"
+
+
+def _closing(text: str, at: int) -> int:
+    """The place of the parenthesis that closes the one before `at`."""
+    depth = 1
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    return at - 1
+
+
+def _angles(text: str) -> list[str]:
+    return [text[m.end() : _closing(text, m.end())] for m in _TRIG.finditer(text)]
+
+
+def _with_angles(text: str, form: str) -> str:
+    out, at = "", 0
+    for m in _TRIG.finditer(text):
+        end = _closing(text, m.end())
+        out += text[at : m.start()] + form.format(m[1], text[m.end() : end])
+        at = end + 1
+    return out + text[at:]
 
 
 @dataclass(frozen=True)

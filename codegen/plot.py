@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .evaluate import NumpyEvaluator
+from .functions import Unavailable
 from .model import Entry
 
 
@@ -26,8 +27,9 @@ def plot(e: Entry, path: str) -> None:
         raise Refused(f"codegen explain: {e.op} is not elementwise with a formula; there is no curve to draw")
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.backend_bases import FigureCanvasBase
 
-    formats = pyplot.figure().canvas.get_supported_filetypes()
+    formats = FigureCanvasBase.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in formats:
         raise Refused(f"codegen explain: {path}: a picture ends in {', '.join('.' + f for f in sorted(formats))}")
     first = tensors[0]
@@ -39,14 +41,18 @@ def plot(e: Entry, path: str) -> None:
     env[first] = x
     evaluate = NumpyEvaluator()
     pyplot.figure(figsize=(7, 4))
-    with np.errstate(all="ignore"):
-        y = np.broadcast_to(evaluate(o.inlined, env), x.shape)
-        pyplot.plot(x, y, label=f"{e.op}({first})")
-        d = o.deriv.get(first)
-        if d is not None and d.formula is not None and d.differentiable:
-            env[o.sig.results[0].name] = y
-            slope = np.broadcast_to(evaluate(d.formula.node, env), x.shape)
-            pyplot.plot(x, slope, "--", label=f"derivative by {first}")
+    try:
+        with np.errstate(all="ignore"):
+            y = np.broadcast_to(evaluate(o.inlined, env), x.shape)
+            pyplot.plot(x, y, label=f"{e.op}({first})")
+            d = o.deriv.get(first)
+            if d is not None and d.formula is not None and d.differentiable:
+                env[o.sig.results[0].name] = y
+                slope = np.broadcast_to(evaluate(d.formula.node, env), x.shape)
+                pyplot.plot(x, slope, "--", label=f"derivative by {first}")
+    except (Unavailable, TypeError) as why:
+        pyplot.close()
+        raise Refused(f"codegen explain: {e.op} cannot be drawn: {why}") from None
     others = ", ".join(f"{k} = {v:g}" for k, v in env.items() if isinstance(v, (int, float)) and k != first)
     pyplot.title(f"{o.expr.text if o.expr else e.op}" + (f"    ({others})" if others else ""), fontsize=9)
     pyplot.grid(alpha=0.3)

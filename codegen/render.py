@@ -14,6 +14,7 @@ from .model import OpFile
 from .plan import plan as make_plan
 from .plan_bind import plan_bindings
 from .plan_docs import page
+from .plan_loops import TRIG_LIMIT
 from .plan_stubs import plan_stubs
 from .plan_tests import plan_tests
 from .plan_types import Function, Plan
@@ -37,6 +38,7 @@ def environment() -> Any:
     env.filters["cpp_text"] = cpp_text
     env.globals["banner"] = f"// {BANNER}"
     env.globals["banner_text"] = BANNER
+    env.globals["trig_limit"] = TRIG_LIMIT
     return env
 
 

@@ -163,7 +163,7 @@ class _EntryResolver(Differentiation, Facts):
         return self.tangent(self.per("tangent", i), o)
 
     def meant(self, overloads: list[Overload]) -> tuple[str, ...]:
-        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such numbers,
+        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such a number,
         no complex ones where its partials would be wrong for them."""
         for o in overloads:
             if o.expr and any(isinstance(n, F.Num) and isinstance(n.value, complex) for n in F.walk(o.expr.node)):
@@ -310,7 +310,7 @@ class _EntryResolver(Differentiation, Facts):
 
 def _always_called(n: F.Node) -> set[str]:
     """Functions that a formula calls whatever a condition says: an op composed through one of them never ends."""
-    if isinstance(n, F.Call) and n.func == "where":
+    if isinstance(n, F.Call) and n.func == "where" and len(n.args) == 3:
         return _always_called(n.args[0]) | (_always_called(n.args[1]) & _always_called(n.args[2]))
     found = {n.func} if isinstance(n, F.Call) else set()
     return found.union(*(_always_called(c) for c in F.children(n)))

@@ -154,3 +154,52 @@ def test_a_model_with_anything_else_in_it_is_not_loaded(tmp_path: Path) -> None:
     path.write_bytes(base.pickle.dumps(("key", Evil())))
     assert base._read(path, "key") is None
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("formula", "want"),
+    [
+        ("input / (1 + exp(-beta * input))", r"\frac{\mathrm{input}}{1 + \exp\left(-\beta \, \mathrm{input}\right)}"),
+        ("-(x - y)**2", r"-{\left(x - y\right)}^{2}"),
+        ("x - (y - z)", r"x - \left(y - z\right)"),
+        ("(x + y) * z", r"\left(x + y\right) \, z"),
+        ("a if x > 0 else b if x == 0 else -inf", r"\begin{cases}a & x > 0 \\ b & x = 0 \\ -\infty & \text{otherwise}"),
+        ("sqrt(abs(x_1)) * 2", r"\sqrt{\left|x_{1}\right|} \cdot 2"),
+        ("floor(x) // 3", r"\left\lfloor \frac{\left\lfloor x \right\rfloor}{3} \right\rfloor"),
+    ],
+)
+def test_a_formula_typeset(formula: str, want: str) -> None:
+    from codegen.formula import parse
+    from codegen.tex import tex
+
+    assert tex(parse(formula)).startswith(want), tex(parse(formula))
+
+
+def test_every_formula_of_the_library_can_be_typeset(root: Path) -> None:
+    from codegen import resolve
+    from codegen.tex import tex
+
+    file, _ = resolve.load(str(root / "ops.yaml"))
+    formulas = [o.expr.node for e in file.entries for o in e.overloads if o.expr is not None]
+    assert len(formulas) > 150
+    for f in formulas:
+        text = tex(f)
+        assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right"), text
+
+
+def test_unusable_places_are_messages(pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ops = ["--ops", str(pack)]
+    (tmp_path / "noise.yaml").write_bytes(b"\xff\xfe\x00" * 1000)
+    (tmp_path / "file").touch()
+    for command, why in (
+        (["write", *ops, "--out", str(tmp_path / "file")], "Not a directory"),
+        (["pack", "init", "mine", "--where", str(tmp_path / "file")], "Not a directory"),
+        (["new", "f", "--ops", str(tmp_path / "noise.yaml"), "--expr", "x"], "is not text in UTF-8"),
+    ):
+        assert main(command) == 1, command
+        assert why in capsys.readouterr().err, command
+    pytest.importorskip("matplotlib")
+    assert main(["explain", "tanh", *ops, "--png", str(tmp_path / "x.nothing")]) == 1
+    assert "a picture ends in" in capsys.readouterr().err
+    assert main(["explain", "tanh", *ops, "--png", str(tmp_path / "no" / "x.png")]) == 1
+    assert "No such file or directory" in capsys.readouterr().err

@@ -225,6 +225,96 @@ def test_the_generator_is_that_of_the_file(tmp_path: Path) -> None:
     assert define([Given(keys)], "x.py").files == written
 
 
+NAMES = """
+schema: 1
+ops:
+- op: saved
+  family: ternary
+  sig: saved(Tensor back, Tensor grads, Tensor node) -> Tensor out
+  expr: back * exp(node) / grads
+  like: back * numpy.exp(node) / grads
+  doc: Arguments named as the variables of generated code.
+- op: loops
+  family: pointwise
+  sig: loops(Tensor to, Tensor n, Tensor c0, Tensor s0, *, float i=2.0, float data=3.0) -> Tensor out
+  expr: sigmoid(s0) * to + sigmoid(s0) * n * c0 * (2 * i + data)
+  like: {tests: here}
+  doc: Arguments named as the variables of loops.
+- op: NULL
+  family: ternary
+  sig: NULL(Tensor errno, Tensor Storage, Tensor V) -> Tensor out
+  expr: errno * Storage * V
+  like: errno * Storage * V
+  doc: Arguments named as macros and types.
+- op: template
+  family: binary
+  sig: template(Tensor double, Tensor sum) -> Tensor out
+  expr: double * exp(sum)
+  like: double * numpy.exp(sum)
+  doc: Arguments named as words of C++ and ops.
+"""
+
+
+def test_any_name_will_do(tmp_path: Path) -> None:
+    (tmp_path / "names.yaml").write_text(NAMES)
+    ops = tp.define_ops(str(tmp_path / "names.yaml"))
+    a, b, c, d = (tp.tensor([v, 1.5], dtype=tp.float64, requires_grad=True) for v in (0.5, 2.0, -1.0, 0.25))
+    x, y, z, w = (t.detach().numpy() for t in (a, b, c, d))
+    np.testing.assert_allclose(ops.saved(a, b, c).detach().numpy(), x * np.exp(z) / y, rtol=1e-14)
+    want = (x + y * z * (2 * 5 + 7)) / (1 + np.exp(-w))
+    np.testing.assert_allclose(ops.loops(a, b, c, d, i=5.0, data=7.0).detach().numpy(), want, rtol=1e-14)
+    np.testing.assert_allclose(ops.NULL(a, b, c).detach().numpy(), x * y * z, rtol=1e-14)
+    np.testing.assert_allclose(ops.template(a, b).detach().numpy(), x * np.exp(y), rtol=1e-14)
+    for op, args in ((ops.saved, (a, b, c)), (ops.loops, (a, b, c, d)), (ops.NULL, (a, b, c)), (ops.template, (a, b))):
+        assert gradcheck(op, args) and gradgradcheck(op, args)
+
+
+def test_complex_numbers_where_the_derivative_serves_them() -> None:
+    z = tp.tensor([1.0 + 2.0j], requires_grad=True)
+    # The slope of this one depends on the direction: one partial cannot say it.
+    mixed = tp.define_op("mixed(Tensor input) -> Tensor out", expr="abs(input) * input")
+    with pytest.raises(TypeError, match="mixed: .*complex64"):
+        mixed(z)
+    assert mixed(tp.tensor([-2.0])).item() == -4
+    turned = tp.define_op("turned(Tensor input) -> Tensor out", expr="input * 1j")
+    assert turned(z.detach()).tolist() == [-2 + 1j]
+    with pytest.raises(TypeError, match="turned: .*float32"):
+        turned(tp.ones(1))
+
+
+def test_a_file_without_ops_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("schema: 1\nops: []\n")
+    with pytest.raises(DefinitionError, match="no op in this file"):
+        tp.define_ops(str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"sig": "f(Tensor x, Tensor y) -> Tensor out", "expr": "where(x > y, silu(x), y) * tanh(x)"},
+        {"sig": "f(Tensor x, Tensor y, Tensor z, Tensor w) -> Tensor out", "expr": "x * y + z * w"},
+        {"sig": "f(Tensor input, int dim=-1) -> Tensor out", "compose": "input - mean(input, dim, True)"},
+        {"sig": "f(Tensor input) -> Tensor out", "expr": "input * 2", "out": True, "inplace": True, "method": True},
+    ],
+    ids=["binary", "pointwise", "composite", "forms"],
+)
+def test_its_code_is_what_the_command_writes(tmp_path: Path, keys: dict[str, Any]) -> None:
+    """Byte for byte, from an entry given in Python and the same entry in a file."""
+    from codegen.define import define
+    from codegen.given import Given, complete
+
+    entry = complete(Given(keys), "x.py").keys
+    text = "".join(f"  {k}: {str(v).lower() if isinstance(v, bool) else v}\n" for k, v in entry.items() if k != "op")
+    (tmp_path / "ops.yaml").write_text(f"schema: 1\nops:\n- op: f\n{text}")
+    from codegen.cli import main
+
+    assert main(["write", "--ops", str(tmp_path / "ops.yaml")]) == 0
+    made = define([Given(keys)], "x.py").files
+    assert made
+    for name, want in made.items():
+        assert (tmp_path / "generated" / name).read_bytes() == want.encode(), name
+
+
 def test_a_fault_points_into_the_callers_text() -> None:
     with pytest.raises(DefinitionError) as caught:
         tp.define_op("f(Tensor input) -> Tensor out", expr="input + expp(input)")

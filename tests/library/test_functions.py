@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pytest
 from tensorplay.library import _compile, _store
 
 from codegen.base import library
@@ -30,10 +31,11 @@ def loops(name: str, number: int) -> str | None:
     return None
 
 
+@pytest.mark.timeout(900)
 def test_every_function_compiles(tmp_path: Path) -> None:
     base = library()
     assert base is not None
-    ops = [e.op for e in base.entries if e.elementwise and e.overloads[0].expr and "tensorplay" in e.home]
+    ops = [e.op for e in base.entries if e.elementwise and e.overloads[0].expr and "internal" not in e.home]
     names = list(dict.fromkeys([*(n for n in FUNCTIONS if n.isidentifier()), *ops]))
     made = {n: text for i, n in enumerate(names) if (text := loops(n, i)) is not None}
     assert len(made) > 120 and {"sin", "atan2", "where", "silu", "logit", "frac"} <= made.keys()

@@ -180,10 +180,10 @@ template <class T>
 void lerp(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* end = reinterpret_cast<const T*>(data[2]);
+  const T* end_ = reinterpret_cast<const T*>(data[2]);
   const T* weight = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] + (weight[i] * (end[i] - input[i]));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] + (weight[i] * (end_[i] - input[i]));
 }
 
 // lerp, gradient of input: strong_mul(conj(1 - weight), g)
@@ -212,9 +212,9 @@ void lerp_vjp_weight(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* end = reinterpret_cast<const T*>(data[3]);
+  const T* end_ = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(end[i] - input[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(end_[i] - input[i]), g[i]);
 }
 
 // masked_fill: out = where(mask, value, input)

@@ -331,6 +331,29 @@ void cos_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  if constexpr (m::Real<T>) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      int far = 0;
+      for (std::int64_t i = from; i < end; ++i) {
+        far |= m::detail::magnitude(T(input[i])) <= T(__is_same(T, float) ? m::detail::kTrigFastF : m::detail::kTrigFast) ? 0 : 1;
+      }
+      if (!far) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          to[i] = m::strong_mul(m::conj(-m::sin_fast(input[i])), g[i]);
+        }
+      }
+      else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          to[i] = m::strong_mul(m::conj(-(m::detail::magnitude(input[i]) <= T(__is_same(T, float)
+              ? m::detail::kTrigFastF : m::detail::kTrigFast) ? m::sin_fast(input[i]) : m::sin(input[i]))), g[i]);
+        }
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(-m::sin(input[i])), g[i]);
 }

@@ -82,6 +82,29 @@ void sin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  if constexpr (m::Real<T>) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      int far = 0;
+      for (std::int64_t i = from; i < end; ++i) {
+        far |= m::detail::magnitude(T(input[i])) <= T(__is_same(T, float) ? m::detail::kTrigFastF : m::detail::kTrigFast) ? 0 : 1;
+      }
+      if (!far) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          to[i] = m::strong_mul(m::conj(m::cos_fast(input[i])), g[i]);
+        }
+      }
+      else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          to[i] = m::strong_mul(m::conj((m::detail::magnitude(input[i]) <= T(__is_same(T, float)
+              ? m::detail::kTrigFastF : m::detail::kTrigFast) ? m::cos_fast(input[i]) : m::cos(input[i]))), g[i]);
+        }
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::cos(input[i])), g[i]);
 }
@@ -225,6 +248,32 @@ void spherical_bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scal
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   using R = real_t<T>;
+  if constexpr (m::Real<T>) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      int far = 0;
+      for (std::int64_t i = from; i < end; ++i) {
+        far |= m::detail::magnitude(T(input[i])) <= T(__is_same(T, float) ? m::detail::kTrigFastF : m::detail::kTrigFast) ? 0 : 1;
+      }
+      if (!far) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          const T s0 = m::square(input[i]);
+          to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.15),
+              input[i] * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - (T(2.505210838544172e-07) * s0)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos_fast(input[i]) - m::spherical_bessel_j0(input[i])) / input[i]), g[i]);
+        }
+      }
+      else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) {
+          const T s0 = m::square(input[i]);
+          to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.15),
+              input[i] * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - (T(2.505210838544172e-07) * s0)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), ((m::detail::magnitude(input[i]) <= T(__is_same(T, float) ? m::detail::kTrigFastF : m::detail::kTrigFast) ? m::cos_fast(input[i]) : m::cos(input[i])) - m::spherical_bessel_j0(input[i])) / input[i]), g[i]);
+        }
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T s0 = m::square(input[i]);
