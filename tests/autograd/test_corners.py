@@ -288,3 +288,13 @@ def test_a_saved_value_that_was_changed_is_not_shown() -> None:
     x.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1"):
         _ = node._saved_input
+
+
+def test_a_change_after_an_in_place_transpose_of_a_view_reaches_the_base() -> None:
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    base = x * 1
+    v = base.view(2, 2)
+    v.t_()
+    v.mul_(tp.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=F64))
+    assert base.tolist() == [1.0, 6.0, 6.0, 16.0]
+    assert grad(base.sum(), x)[0].tolist() == [1.0, 3.0, 2.0, 4.0]
