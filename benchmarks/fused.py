@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 # name -> (arguments, formula): what define_op takes, and with the functions of a library also what Python evaluates.
@@ -47,7 +48,7 @@ def composition(name: str, library: Any) -> Callable[..., Any]:
     return made
 
 
-def operands(name: str, n: int) -> list[list[float]]:
+def operands(name: str, n: int) -> list[Any]:
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -56,14 +57,18 @@ def operands(name: str, n: int) -> list[list[float]]:
 
 def measure(kinds: dict[str, Callable[..., Any]], xs: list[Any], grad: Any, no_grad: Any, seconds: float) -> Any:
     """kind -> (forward, forward and backward)."""
+
+    def differentiate(f: Callable[..., Any], y: Any) -> Any:
+        return grad(f(*xs), xs, y)
+
     out = {}
     for kind, f in kinds.items():
         with no_grad():
-            forward = best(lambda f=f: f(*xs), seconds)
+            forward = best(partial(f, *xs), seconds)
         for x in xs:
             x.requires_grad_(True)
         y = f(*xs).detach()
-        both = best(lambda f=f, y=y: grad(f(*xs), xs, y), seconds)
+        both = best(partial(differentiate, f, y), seconds)
         for x in xs:
             x.requires_grad_(False)
         out[kind] = (forward, both)

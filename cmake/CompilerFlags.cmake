@@ -13,6 +13,13 @@ endif()
 # -O2 everywhere; the kernels, where vectorisation pays, ask for -O3 themselves (Kernels.cmake).
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
+# The wrappers of ops whose kernels take microseconds at least: a third less to ship and to compile at -Os. Those of the
+# other families stay at -O2, where a call costs 10 to 50 ns less.
+function(tp_small_code)
+  list(FILTER ARGN INCLUDE REGEX "/generated/cpp/(ops|bind)/(composite|conv|fft|memory|nn|random|scan|sort)")
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -Os)
+endfunction()
+
 # The build tree has the layout of the installed package under site/, so it can be imported without installing.
 set(TP_SITE_DIR ${CMAKE_BINARY_DIR}/site)
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
@@ -25,12 +32,12 @@ endif()
 set(TP_INCLUDE_ROOTS ${CMAKE_CURRENT_SOURCE_DIR}/csrc ${CMAKE_CURRENT_SOURCE_DIR}/generated/cpp)
 
 # Paths below the source tree are hashed relative to it, so that a copy of the tree (demo, mutants) and a second build
-# directory find what the first one compiled.
+# directory find what the first one compiled. The compiler's own list of headers spares a run of the preprocessor.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TP_CCACHE ccache)
   if(TP_CCACHE)
     set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TP_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${TP_CCACHE})
   endif()
 endif()
 

@@ -3,6 +3,11 @@
 # Sets TP_KERNEL_OBJECTS, in link order, and TP_KERNEL_DEFINITIONS for the code that chooses.
 file(GLOB TP_ISA_SOURCES CONFIGURE_DEPENDS csrc/kernels/isa/*.cpp generated/cpp/kernels/*.cpp)
 
+# Integer arithmetic of kernels wraps, as NumPy's does: said to the compiler, to which an overflow means anything otherwise.
+set(TP_KERNEL_ARITHMETIC -fwrapv)
+file(GLOB TP_KERNEL_SOURCES CONFIGURE_DEPENDS csrc/kernels/*.cpp)
+set_source_files_properties(${TP_KERNEL_SOURCES} PROPERTIES COMPILE_OPTIONS "${TP_KERNEL_ARITHMETIC}")
+
 set(TP_KERNEL_OBJECTS "")
 set(TP_KERNEL_DEFINITIONS "")
 
@@ -12,7 +17,7 @@ function(tp_add_kernels isa)
   tp_common_options(${target})
   target_compile_definitions(${target} PRIVATE TP_BUILDING TP_ISA=${isa} ${TP_KERNEL_DEFINITIONS})
   target_compile_options(${target} PRIVATE
-    -O3 -fno-math-errno -fno-trapping-math -ftls-model=initial-exec ${ARGN})
+    -O3 -fno-math-errno -fno-trapping-math ${TP_KERNEL_ARITHMETIC} -ftls-model=initial-exec ${ARGN})
   target_include_directories(${target} PRIVATE ${TP_INCLUDE_ROOTS})
   set(TP_KERNEL_OBJECTS ${TP_KERNEL_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()

@@ -392,7 +392,7 @@ class ElementwiseCheck:
                         "E313",
                         row.loc,
                         text,
-                        f"the derivative is {d.formula.text}; d: {{{name}: ...}} chooses another",
+                        f"the derivative is {d.formula.text}; another value here is given by d: {{{name}: ...}}",
                         [(d.formula.loc, "the derivative"), *notes],
                     )
 

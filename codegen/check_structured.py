@@ -16,7 +16,8 @@ from .errors import Diagnostics
 from .functions import Unavailable
 from .model import LINEAR, Diff, Entry, Formula, Loc, Overload, TensorCase
 from .reference import Env, World, call_like, callable_like, case_inputs, results_of, rng_for
-from .structured import META, SHAPES
+from .shape_rules import SHAPES
+from .structured import META
 
 STEP = 1e-5
 TOL = 1e-5

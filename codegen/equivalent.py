@@ -28,11 +28,11 @@ PROSE = ("doc", "ref", "like", "test", "special")
 def differences(a: Entry, b: Entry, world_a: World, world_b: World) -> tuple[list[str], list[str]]:
     """(names of what differs in meaning, names of free choices that differ)."""
     choices = [name for name in CHOICES if getattr(a, name) != getattr(b, name)]
-    if any(
-        bool(x.tangent or x.tangent_rule) > bool(y.tangent or y.tangent_rule)
-        for x, y in zip(a.overloads, b.overloads, strict=False)
-    ):
+    pairs = list(zip(a.overloads, b.overloads, strict=False))
+    if any(bool(x.tangent or x.tangent_rule) > bool(y.tangent or y.tangent_rule) for x, y in pairs):
         choices.append("tangent")  # `list --missing tangent` names it
+    if any(x.compose and y.compose and x.kernel and not y.kernel for x, y in pairs):
+        choices.append("kernel")  # the composition is what the kernel computes
     handled = {*CHOICES, *PROSE, "overloads", "loc", "keys", "end_line"}
     meaning = [f.name for f in fields(a) if f.name not in handled and getattr(a, f.name) != getattr(b, f.name)]
     if len(a.overloads) != len(b.overloads):
@@ -66,7 +66,7 @@ def _overload(a: Entry, x: Overload, b: Entry, y: Overload, wa: World, wb: World
     if _signature(x.sig) != _signature(y.sig):
         return ["sig"]
     rename = {r.name: q.name for r, q in zip(x.sig.results, y.sig.results, strict=True)}
-    if x.kernel != y.kernel:
+    if x.kernel != y.kernel and not (x.compose and y.compose and y.kernel is None):
         out.append("kernel")
     if tuple(rename[r] for r in x.nondiff_results) != y.nondiff_results:
         out.append("nondiff")

@@ -55,6 +55,8 @@ class NumpyEvaluator:
                 raise Unavailable(f"no value for '{i}'")
             case F.Tuple(items=items) | F.List(items=items):
                 return tuple(map(ev, items))
+            case F.Each(body=body, var=var, over=over):
+                return tuple(self(body, {**env, var: item}) for item in ev(over))
             case F.Subscript(value=v, index=i):
                 return ev(v)[ev(i)]
             case F.Call(func="where", args=(c, a, b)) if isinstance(cond := ev(c), (bool, np.bool_)):
@@ -70,9 +72,11 @@ class NumpyEvaluator:
                 v = ev(a)
                 return -v if op == "-" else np.invert(v) if op == "~" else +v
             case F.BoolOp(op=op, args=args):
-                vs = [ev(a) for a in args]
-                out = vs[0]
-                for v in vs[1:]:
+                out = ev(args[0])
+                for a in args[1:]:
+                    if isinstance(out, (bool, np.bool_)) and bool(out) == (op == "or"):
+                        return out  # the rest may not even have a meaning: x == None or len(x) == 0
+                    v = ev(a)
                     out = np.logical_and(out, v) if op == "and" else np.logical_or(out, v)
                 return out
             case F.Compare(op=op, left=a, right=b):

@@ -127,7 +127,17 @@ class List:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-Node = Num | Bool | Str | NoneLit | Name | Call | Unary | Binary | Compare | BoolOp | Subscript | Tuple | List
+@dataclass(frozen=True)
+class Each:
+    """[body for var in over]: a list with one item for each of a list, or of range(n)."""
+
+    body: Node
+    var: str
+    over: Node
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
+
+
+Node = Num | Bool | Str | NoneLit | Name | Call | Unary | Binary | Compare | BoolOp | Subscript | Tuple | List | Each
 
 BINARY_OPS: Mapping[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -208,6 +218,8 @@ class _Converter:
                 return Tuple(tuple(map(sub, elts)), span)
             case ast.List(elts=elts):
                 return List(tuple(map(sub, elts)), span)
+            case ast.ListComp(elt=body, generators=[ast.comprehension(target=ast.Name(id=var), iter=over, ifs=[])]):
+                return Each(sub(body), var, sub(over), span)
             case ast.UnaryOp(op=op, operand=arg):
                 return Unary(UNARY_OPS[type(op)], sub(arg), span)
             case ast.BinOp(left=left, op=bop, right=right):
@@ -272,6 +284,8 @@ def children(n: Node) -> tuple[Node, ...]:
             return (v, i)
         case Tuple(items=items) | List(items=items):
             return items
+        case Each(body=body, over=over):
+            return (body, over)
     return ()
 
 
@@ -294,6 +308,8 @@ def map_children(n: Node, f: Callable[[Node], Node]) -> Node:
             return Tuple(tuple(map(f, items)), span)
         case List(items, span):
             return List(tuple(map(f, items)), span)
+        case Each(body, var, over, span):
+            return Each(f(body), var, f(over), span)
     return n
 
 
@@ -308,7 +324,8 @@ def walk(n: Node) -> Iterator[Node]:
 
 def names(n: Node) -> tuple[str, ...]:
     """Free names in order of first appearance."""
-    return tuple(dict.fromkeys(x.id for x in walk(n) if isinstance(x, Name)))
+    bound = {x.var for x in walk(n) if isinstance(x, Each)}
+    return tuple(dict.fromkeys(x.id for x in walk(n) if isinstance(x, Name) and x.id not in bound))
 
 
 def calls(n: Node) -> tuple[str, ...]:
@@ -403,4 +420,6 @@ def to_text(n: Node) -> str:
             return f"({', '.join(map(to_text, items))}{',' if len(items) == 1 else ''})"
         case List(items=items):
             return f"[{', '.join(map(to_text, items))}]"
+        case Each(body=body, var=var, over=over):
+            return f"[{to_text(body)} for {var} in {to_text(over)}]"
     raise TypeError(f"not a formula node: {n!r}")

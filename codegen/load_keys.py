@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import source
@@ -16,8 +17,11 @@ from .model import (
     OPERATORS,
     PROMOTE,
     TOP,
+    Base,
+    Formula,
     Loc,
     Special,
+    Type,
 )  # fmt: skip
 from .source import Bad, YMap, YNode, YScalar, YSeq
 
@@ -114,6 +118,42 @@ class KeyReader(TestReader):
     def k_ref(self, node: YNode, raw: Raw) -> str:
         s = self.scalar(node, "ref")
         return s.text.strip() if s else ""
+
+    def k_require(self, node: YNode, raw: Raw) -> tuple[tuple[Formula, str, str, tuple[Formula, ...], Loc], ...]:
+        out = []
+        for k, v in self.mapping(node, "require"):
+            test, s = self.formula(k, "require"), self.scalar(v, "require")
+            if test is None or s is None:
+                continue
+            error, text = "Value", s.text
+            if m := re.match(r"(Type|Index|Runtime|NotImplemented)Error: ", text):
+                error, text = m[1], text[m.end() :]
+            shown = [self.formula(YScalar(part, s.loc), "require") for part in re.findall(r"\{([^{}]+)\}", text)]
+            message = re.sub(r"\{[^{}]+\}", "{}", text)
+            out.append((test, error, message, tuple(f for f in shown if f is not None), k.loc))
+        return tuple(out)
+
+    def k_hints(self, node: YNode, raw: Raw) -> list[tuple[str, Loc]]:
+        found = self.names(node, "hints")
+        for name, loc in found:
+            if not any(s.arg(name) for s in raw.sigs):
+                self.fault("E204", loc, f"hints: '{name}' is not an argument")
+        return found
+
+    def k_when(self, node: YNode, raw: Raw) -> dict[str, tuple[str, Loc]]:
+        out = {}
+        for k, v in self.mapping(node, "when"):
+            s = self.scalar(v, "when")
+            if s is None:
+                continue
+            for sig in raw.sigs:
+                a = sig.arg(s.text)
+                if sig.result(k.text) is None or k.text == sig.results[0].name:
+                    self.fault("E204", k.loc, f"when: '{k.text}' is not a result after the first")
+                elif a is None or a.type != Type(Base.BOOL):
+                    self.fault("E204", s.loc, f"when: '{s.text}' is not a bool argument")
+            out[k.text] = (s.text, k.loc)
+        return out
 
     def k_python(self, node: YNode, raw: Raw) -> str | None:
         s = self.scalar(node, "python")

@@ -104,6 +104,7 @@ class Arg:
     type: Type
     default: Any = REQUIRED  # a Python literal: None, bool, int, float, str, or a tuple of them for lists
     kwonly: bool = False
+    starred: bool = False  # Tensor *tensors: a list whose items may also come one by one
     loc: Loc = field(default=NOWHERE, compare=False, repr=False)
 
     @property
@@ -168,6 +169,17 @@ class Deriv:
         return self.kind in (Diff.FORMULA, Diff.DERIVED)
 
 
+@dataclass(frozen=True)
+class Requirement:
+    """A condition, and the error where it does not hold: text with {} for the value of each shown formula."""
+
+    test: Formula
+    error: str  # Value | Type | Index | Runtime | NotImplemented
+    message: str
+    shown: tuple[Formula, ...]
+    after: int = 0  # how many lets of compose it reads
+
+
 LINEAR = "linear"  # tangent: all differentiable arguments replaced by their tangents at once
 MULTILINEAR = "multilinear"  # tangent: sum over arguments, one replaced at a time
 
@@ -181,6 +193,7 @@ class Overload:
     expr: Formula | None = None  # elementwise: as written
     inlined: Node | None = field(default=None, compare=False, repr=False)  # expr with other elementwise ops inlined
     compose: tuple[tuple[str, Formula], ...] = ()  # lets in order; the results' names come last
+    require: tuple[Requirement, ...] = ()  # what the formula asks of its arguments and lets
     kernel: str | None = None
     shapes: tuple[Formula, ...] = ()  # one per result, () when the family decides
     deriv: Mapping[str, Deriv] = field(default_factory=dict)  # every tensor argument, in argument order
@@ -354,6 +367,7 @@ class Entry:
     version: int = 1
     batch: str | None = None  # named batching rule; families bring theirs
     python: str | None = None  # module:function that implements it in Python
+    when: Mapping[str, str] = field(default_factory=dict)  # result -> bool argument that asks for it
     ref: str = ""
     like: tuple[Like, ...] = ()  # one for all overloads, or one each
     test: TestSpec = field(default_factory=TestSpec)

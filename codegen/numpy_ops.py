@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from .functions import Unavailable
+from .numpy_linalg import KERNELS as LINALG_KERNELS
+from .numpy_linalg import OPS as LINALG_OPS
 from .numpy_nn import KERNELS as NN_KERNELS
 from .numpy_nn import OPS as NN_OPS
 from .numpy_places import KERNELS as PLACE_KERNELS
@@ -249,71 +251,6 @@ def cast(x: Array, dtype: Any) -> Array:
     return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
 
 
-def linalg_lu_core(A: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
-    """Elimination row by row, exchanging for the largest pivot."""
-    lu = np.array(A)
-    m, n = lu.shape[-2:]
-    flat = lu.reshape(-1, m, n)
-    pivots = np.zeros((len(flat), min(m, n)), dtype=np.int32)
-    for a, p in zip(flat, pivots, strict=True):
-        for k in range(min(m, n)):
-            row = k + int(np.argmax(np.abs(a[k:, k])))
-            p[k] = row + 1
-            a[[k, row]] = a[[row, k]]
-            a[k + 1 :, k] /= a[k, k]
-            a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-    return lu, pivots.reshape(*lu.shape[:-2], min(m, n)), np.zeros(lu.shape[:-2], dtype=np.int32)
-
-
-def linalg_permutation(pivots: Array, n: int, dtype: Any = None) -> Array:
-    pivots = np.asarray(pivots)
-    out = np.zeros((*pivots.shape[:-1], n, n))
-    for at in np.ndindex(pivots.shape[:-1]):
-        order = list(range(n))
-        for i, p in enumerate(pivots[at]):
-            order[i], order[p - 1] = order[p - 1], order[i]
-        out[at][order, range(n)] = 1
-    return out
-
-
-def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Array:
-    n = np.shape(LU)[-1]
-    A = linalg_permutation(pivots, n) @ (np.tril(LU, -1) + np.eye(n)) @ np.triu(LU)
-    A = np.conj(np.swapaxes(A, -1, -2)) if adjoint else A
-    return np.linalg.solve(A, B) if left else np.asarray(B) @ np.linalg.inv(A)
-
-
-def linalg_solve_triangular(A: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
-    A = np.triu(A) if upper else np.tril(A)
-    if unitriangular:
-        A = A - np.eye(A.shape[-1]) * A + np.eye(A.shape[-1])
-    return np.linalg.solve(A, B) if left else np.asarray(B) @ np.linalg.inv(A)
-
-
-def linalg_lstsq(A: Array, B: Array, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
-    x = np.linalg.pinv(A) @ B
-    s = np.linalg.svd(A, compute_uv=False)
-    rest = np.abs(B - A @ x) ** 2
-    full = np.shape(A)[-2] > np.shape(A)[-1]
-    return x, rest.sum(axis=-2) if full else np.zeros(0), np.asarray(np.linalg.matrix_rank(A)), s
-
-
-def linalg_checked_info(info: Array, check: bool, caller: str, what: str) -> Array:
-    return np.array(info)
-
-
-def linalg_checked_pivots(pivots: Array, info: Array, caller: str) -> Array:
-    return np.array(pivots)
-
-
-def linalg_inv_ex(A: Array) -> tuple[Array, Array]:
-    return np.linalg.inv(A), np.zeros(np.shape(A)[:-2], dtype=np.int32)
-
-
-def linalg_cholesky_ex(x: Array, upper: bool = False) -> tuple[Array, Array]:
-    return np.linalg.cholesky((x + np.conj(np.swapaxes(x, -1, -2))) / 2), np.zeros(np.shape(x)[:-2], dtype=np.int32)
-
-
 KERNELS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
@@ -322,12 +259,12 @@ KERNELS: dict[str, Callable[..., Any]] = {
         slice_backward, diagonal_backward, as_strided, as_strided_backward, as_strided_scatter, constant_pad_nd,
         pad_by_index,
         pad_by_index_backward, topk, nll_loss, nll_loss_backward, cross_entropy_index, cross_entropy_index_backward,
-        sum_to, cast, fit_size, linalg_lu_core, linalg_permutation, linalg_lu_solve, linalg_solve_triangular,
-        linalg_lstsq, linalg_checked_info, linalg_checked_pivots, linalg_inv_ex, linalg_cholesky_ex,
+        sum_to, cast, fit_size,
     )
 }  # fmt: skip
 KERNELS |= (
-    NN_KERNELS
+    LINALG_KERNELS
+    | NN_KERNELS
     | PLACE_KERNELS
     | WINDOW_KERNELS
     | {
@@ -436,7 +373,8 @@ def _made_of(number: float, f: Callable[..., float]) -> Callable[..., Array]:
 
 # Ops composed over such kernels, by op name.
 OPS: dict[str, Callable[..., Any]] = (
-    NN_OPS
+    LINALG_OPS
+    | NN_OPS
     | WINDOW_OPS
     | {
         "cosine_embedding_loss": _cosine_embedding_loss,

@@ -171,9 +171,9 @@ def conv_transpose(
 OPS: dict[str, Callable[..., Any]] = {}
 for _n in (1, 2, 3):
     OPS |= {
-        f"max_pool{_n}d": lambda *a: _own_stride(max_pool, *a)[0],
+        f"max_pool{_n}d": lambda *a: _own_stride(max_pool, *a[:6]),
         f"avg_pool{_n}d": partial(_own_stride, avg_pool),
-        f"adaptive_max_pool{_n}d": lambda *a: adaptive_max_pool(*a)[0],
+        f"adaptive_max_pool{_n}d": lambda *a: adaptive_max_pool(*a[:2]),
         f"adaptive_avg_pool{_n}d_backward": partial(adaptive_avg_pool_slope, _n),
     }
 KERNELS: dict[str, Callable[..., Any]] = {

@@ -78,7 +78,7 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
     grouped = shards_of(e for e in file.entries)
     for shard, entries in grouped.items():
         where |= {e.op: shard for e in entries if e.op not in taken}
-    shards = []
+    planned: dict[str, tuple[list[OverloadPlan], set[str]]] = {}
     faults: list[PlanFault] = []
     for shard, entries in grouped.items():
         ctx = Context(ops, kernels, shard)
@@ -94,6 +94,16 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
                     faults.append(fault.fault)
                     continue
                 headers |= kernel_headers(e, o, ctx)
+        planned[shard] = plans, headers
+    on_memory = called_on_memory([p for plans, _ in planned.values() for p in plans])
+    shards = []
+    for shard, (plans, headers) in planned.items():
+        entries = grouped[shard]
+        plans = [
+            p if p.through is None or Use(p.op, p.index) in on_memory
+            else replace(p, functions=(p.through, *p.functions[1:]))
+            for p in plans
+        ]  # fmt: skip
         uses = {u for p in plans for u in p.uses if where.get(u.op) != shard}
         shards.append(
             Shard(
@@ -108,6 +118,21 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
             diags.add("E409", Loc(f.line, f.col, f.width), f"op '{f.op}', {f.where}: {f.message}")
         raise PlanError(diags)
     return Plan(tuple(shards), file, base is None)
+
+
+def called_on_memory(plans: Iterable[OverloadPlan]) -> set[Use]:
+    """What gradient formulas call on plain memory, and the compositions among it in turn."""
+    by_use = {Use(p.op, p.index): p for p in plans}
+    queue = [u for p in by_use.values() if p.node is not None for u in p.uses]
+    found: set[Use] = set()
+    while queue:
+        u = queue.pop()
+        if u in found:
+            continue
+        found.add(u)
+        if u in by_use and by_use[u].through is not None:
+            queue += by_use[u].uses
+    return found
 
 
 def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:
@@ -172,7 +197,7 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
         op=e.op, index=o.index, title=o.sig.text or e.op, notes=notes(x, backward), schema=x.schema,
         own_schema="" if x.has_node else x.schema_init, node=node, specs=tuple(specs), loops=tuple(loops),
         helpers=tuple(helpers), functions=tuple(functions), methods=backward.methods() if x.has_node else (),
-        uses=tuple(sorted(uses)),
+        uses=tuple(sorted(uses)), through=forward.through(),
     )  # fmt: skip
 
 
@@ -186,6 +211,29 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
     used: set[Use] = set()
     results = {r.name for r in x.results}
     single_last = len(x.results) == 1
+
+    def checks(count: int) -> None:
+        """What is required once so many lets are there."""
+        for r in x.o.require:
+            if r.after != count:
+                continue
+            terms = Terms(ctx.ops, dict(scope), "V", f"dtype({first})" if first else "")
+            f = r.test
+            try:
+                test = terms.of_type(r.test.node, C.BOOL)
+                shown = []
+                for f in r.shown:
+                    shown.append(terms.walk(f.node).text)
+            except TermError as e:
+                raise x.fault("require", e.message, f.loc.at(*e.span)) from None
+            used.update(terms.used)
+            values = f", {{{', '.join(shown)}}}" if shown else ""
+            # Of an internal op's error the caller's name comes in front.
+            name = '""' if x.entry.home == ("internal",) else f"{x.schema}.name"
+            body.append(f"if (TP_UNLIKELY(!({test})))")
+            body.append(f"  refuse({name}, ErrorKind::{r.error}, {C.string_literal(r.message)}{values});")
+
+    checks(0)
     for k, (name, f) in enumerate(x.o.compose):
         terms = Terms(ctx.ops, dict(scope), "V", f"dtype({first})" if first else "")
         try:
@@ -196,12 +244,16 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
         except TermError as e:
             raise x.fault(f"compose '{name}'", e.message, f.loc.at(*e.span)) from None
         used |= terms.used
-        if single_last and name in results and k == len(x.o.compose) - 1:
+        last = k == len(x.o.compose) - 1
+        if single_last and name in results and last and not any(r.after == k + 1 for r in x.o.require):
             body.append(f"return {v.text};")
         else:
             var = C.cpp_name(name)
             body.append(f"const auto {var} = {v.text};")
             scope[name] = Value(var, v.type)
+        checks(k + 1)
+    if single_last and not body[-1].startswith("return "):
+        body.append(f"return {C.cpp_name(x.results[0].name)};")
     if not single_last:
         body.append(f"return {{{', '.join(C.cpp_name(r.name) for r in x.results)}}};")
     # A kernel beside the formula may take arguments that the formula has no use for.

@@ -57,13 +57,14 @@ _OWN = {
 _LIFTED = ("reduction", "scan", "sort")
 _MATRICES = {"linalg": "2"}
 _RANKS = {
-    "tril": "2", "triu": "2", "view_as_complex": "1",
+    "tril": "2", "triu": "2", "view_as_complex": "1", "lu_permutation": "1", "checked_pivots": "1", "checked_info": "0",
+    "refused": "0",
     "constant_pad_nd": "pad.size() / 2", "pad_by_index": "pad.size() / 2",
 }  # fmt: skip
 # Structured ops without a dimension argument whose kernels work on trailing dimensions or element by element.
 _TRAILING = {
     "cast", "clone", "compact", "detach", "real", "view_as_real", "view_as_complex", "constant_pad_nd", "pad_by_index",
-    "tril", "triu", "det", "inv", "inv_ex", "slogdet", "cholesky_symmetric", "linalg_eigh", "linalg_svd", "linalg_qr",
+    "tril", "triu", "checked_pivots",
 }  # fmt: skip
 # Sizes among their arguments are those of memory, or of what all samples share.
 _NEVER = {"as_strided_backward", "as_strided_scatter", "masked_select_backward", "nll_loss_backward"}
@@ -116,7 +117,9 @@ def leading_rule(e: Entry, o: Overload) -> Rule | None:
         how = own.get(a.name) or argument(e, a, sized)
         if how:
             args[a.name] = how
-    if not args and e.op not in _TRAILING:
+    # A kernel of linear algebra on one operand works on its last dimensions.
+    trailing = e.op in _TRAILING or (e.family.name in _MATRICES and len(o.sig.tensor_args) == 1)
+    if not args and not trailing:
         return None
     lift = e.family.name in _LIFTED or (e.family.name == "nn" and "dim" in args)
     unless = tuple(f"{C.cpp_name(a.name)}->dim() == 0" for a in o.sig.tensor_args if e.op in _GATHERS)
@@ -180,9 +183,13 @@ class Batching:
         return [self._test(self.tensors), f"  return {self.name()}({args});"]
 
     def _test(self, tensors: list[str]) -> str:
+        # Whatever thread it is: a batched tensor that got into another one than its vmap runs on must not be read.
+        asked = f"batch::any({', '.join(tensors)})" if tensors else ""
         # Random ops ask even where no operand is batched: each sample may want numbers of its own.
-        asked = "batch::depth()" if self.x.entry.family.name == "random" else f"batch::any({', '.join(tensors)})"
-        return f"if (TP_UNLIKELY(modes::any(modes::kTransform)) && {asked})"
+        if self.x.entry.family.name == "random":
+            drawn = "modes::any(modes::kTransform) && batch::depth()"
+            asked = f"({drawn}) || {asked}" if asked else drawn
+        return f"if (TP_UNLIKELY({asked}))"
 
     def name(self, form: str = "") -> str:
         return f"{self.x.base}{form}_batched"
@@ -204,7 +211,7 @@ class Batching:
     def _function(self, form: str, body: list[str]) -> Function:
         x = self.x
         result = "TensorRef" if form else C.result_type(x.results, "TensorRef")
-        return Function(f"{result} {self.name(form)}({C.params_text(x.sig.args, 'TensorRef')})", tuple(body))
+        return Function(f"TP_COLD {result} {self.name(form)}({C.params_text(x.sig.args, 'TensorRef')})", tuple(body))
 
     def operands(self, of: str = "in") -> list[str]:
         """The arguments of the op, its tensors taken from `of`."""

@@ -54,7 +54,7 @@ class BindOverload:
 class Bound:
     """One entry's bindings."""
 
-    op: str
+    op: str  # as messages name it
     fn: str  # stem of the C++ functions
     slots: int
     overloads: tuple[BindOverload, ...]
@@ -137,20 +137,32 @@ def method_names(e: Entry) -> list[str]:
     out = list(e.method)
     for a in e.aliases:
         home, _, name = a.rpartition(".")
-        if home == "Tensor" or (not home and e.method):
+        if (home == "Tensor" and not name.endswith("_")) or (not home and e.method):
             out.append(name)
     return list(dict.fromkeys(out))
 
 
 def inplace_names(e: Entry) -> list[str]:
-    """In-place methods. Fills (uniform_, zero_) have one where the functional form is not public."""
+    """In-place methods. Fills (uniform_, zero_) have one where the functional form is not public, of another name than
+    the op's where an alias says so."""
     if not e.inplace:
         return []
+    if named := [a.removeprefix("Tensor.") for a in e.aliases if a.startswith("Tensor.") and a.endswith("_")]:
+        return named
     return [n + "_" for n in method_names(e) or ([e.op] if e.home == ("internal",) or e.op in FILLS else [])]
 
 
+def shown_name(e: Entry) -> str:
+    """The op as its users know it: fills by their method alone."""
+    only_inplace = e.home == ("internal",) and e.inplace and not method_names(e)
+    return inplace_names(e)[0] if only_inplace else e.op
+
+
 # Ops of several operands whose in-place form is a function too.
-INPLACE_FUNCTIONS = ("addmv", "as_strided", "fill", "gcd", "index_put", "lcm", "ldexp", "xlogy", "zero")
+INPLACE_FUNCTIONS = (
+    "addmv", "as_strided", "clamp", "clamp_max", "clamp_min", "fill", "gcd", "index_put", "lcm", "ldexp", "nan_to_num",
+    "xlogy", "zero",
+)  # fmt: skip
 FILLS = ("fill",)
 
 
@@ -190,7 +202,9 @@ def kind(a: Arg) -> str:
     if t.base is Base.ANY:
         return "Any"
     if t.base is Base.TENSOR and t.is_list:
-        return "OptTensorList" if t.optional_items else "TensorList"
+        return "OptTensorList" if t.optional_items else "TensorArgs" if a.starred else "TensorList"
+    if t.optional_items:
+        return "SizeList"
     name = _KINDS[t.base] + ("List" if t.is_list else "")
     return ("Opt" if t.optional else "") + name
 
@@ -199,6 +213,9 @@ def convert(a: Arg, i: int) -> str:
     """The argument of slot i as the C++ value the op takes."""
     t = a.type
     if t.base is Base.TENSOR:
+        if not a.required and a.default is not None:  # a number that stands for a tensor
+            absent = f"TensorArg(ops::{C.literal(a.default, t, 'TensorRef')})"
+            return f"(a.has({i}) ? to_tensor(spec, a, {i}) : {absent}).ref()"
         f = "to_tensor_list" if t.is_list else "to_opt_tensor" if t.optional else "to_tensor"
         return f"{f}(spec, a, {i})" + ("" if t.is_list else ".ref()")
     if t.base is Base.GENERATOR:
@@ -244,7 +261,13 @@ def bind(e: Entry) -> Bound:
         lines: list[str] = []
         call = f"ops::{C.function_name(e.stem)}({', '.join(args)})"
         has_tensors = any(a.type.base is Base.TENSOR for a in o.sig.args)
-        if len(o.sig.results) > 1:
+        if e.when:
+            # Only the results that are asked for: a plain tuple, or the first alone.
+            at = {a.name: i for i, a in enumerate(o.sig.args)}
+            asked = [convert(o.sig.args[at[e.when[r.name]]], at[e.when[r.name]]) if r.name in e.when else "true"
+                     for r in o.sig.results]  # fmt: skip
+            wrapped = f"wrap_chosen({call}, {{{', '.join(asked)}}})"
+        elif len(o.sig.results) > 1:
             result = f"k{C.pascal(e.op)}{suffix}Result"
             wrapped = f"wrap_named({result}, {call})"
         else:
@@ -265,7 +288,7 @@ def bind(e: Entry) -> Bound:
                 ]
             elif p.name == "device":
                 lines.append(f"if (a.given({k})) to_device(spec, a, {k});  // refuses what is not there")
-        if len(o.sig.results) > 1 and e.python is None:
+        if len(o.sig.results) > 1 and e.python is None and not e.when:
             fields.append((result, ", ".join(f'"{r.name}"' for r in o.sig.results)))
             lines.append(returned(wrapped, has_tensors))
         elif any(p.name == "requires_grad" for p in extra):
@@ -281,7 +304,8 @@ def bind(e: Entry) -> Bound:
             inplace = (f"ops::{e.stem}_({', '.join(args)});", "Py_INCREF(self);", "return self;")
         overloads.append(BindOverload(spec, tuple(params), o.sig.text or e.op, tuple(lines), inplace))
     return Bound(
-        e.op, C.function_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace), tuple(fields),
+        shown_name(e), C.function_name(e.op), slots, tuple(overloads), tuple(x for x in overloads if x.inplace),
+        tuple(fields),
         bool(method_names(e)), bool(public_names(e)), python_target(e),
         not any(a.type.has_tensor and a.type.is_list for o in e.overloads for a in o.sig.args), bool(e.inplace),
         bool(inplace_functions(e)),

@@ -22,7 +22,7 @@ def python_type(t: Type) -> str:
     return name + (" or None" if t.optional else "")
 
 
-def call_text(o: Overload, name: str, method: bool = False, one_by_one: bool = False) -> str:
+def call_text(o: Overload, name: str, method: bool = False) -> str:
     """name(input, other, *, alpha=1); name(*tensors) where a list of tensors may come one by one."""
     parts = []
     starred = False
@@ -33,7 +33,7 @@ def call_text(o: Overload, name: str, method: bool = False, one_by_one: bool = F
         if a.kwonly and not starred:
             parts.append("*")
             starred = True
-        if one_by_one and a.type.has_tensor and a.type.is_list:
+        if a.starred:
             parts.append(f"*{a.name}")
             starred = True
             continue
@@ -45,7 +45,7 @@ def docstring(e: Entry, name: str, method: bool = False, inplace: bool = False) 
     """Text of help(): a signature line for inspect, the doc, the forms, types and derivatives."""
     lines = []
     if len(e.overloads) == 1:
-        lines += [call_text(e.overloads[0], name, method, e.python is not None), "--", ""]
+        lines += [call_text(e.overloads[0], name, method), "--", ""]
     doc = e.doc if not inplace else f"{e.doc} In place: self is overwritten and returned."
     lines += textwrap.wrap(doc, WIDTH)
     if len(e.overloads) > 1:

@@ -5,7 +5,7 @@ elementwise ones also a fused loop; and derives what a node must keep for them: 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import cpp_types as C
 from .cpp_types import BOOL, DIMS, DTYPE, TENSOR
@@ -41,6 +41,7 @@ class Formula:
     spec: Spec | None = None
     loop_reads: tuple[str, ...] = ()
     constant: int | None = None  # 0: zeros, 1: g itself
+    conjugates: bool = False  # the partial is conjugated
     factor: str = ""  # the whole partial is this Scalar argument: 1 as a rule
     text: str = ""
 
@@ -142,9 +143,22 @@ class Formulas:
         body: Node = self.product(factor, Name("g"), d)
         f = self.structured(name, a.name, body, a, {"g": x.results[0].name}, world="TensorRef")
         f.loop, f.spec, f.loop_reads, f.text = loop, spec, loop_reads, text
+        f.function = replace(f.function, body=(*self.fused(f, a, d), *f.function.body))
+        f.conjugates = factor is not d
         if isinstance(d, Name) and x.types.get(d.id) == C.SCALAR:
             f.factor = C.cpp_name(d.id)
         return f
+
+    def fused(self, f: Formula, a: Arg, d: Node) -> list[str]:
+        """The loop in place of the ops, where nothing but the value is asked for: a tangent under no_grad."""
+        assert self.e is not None and f.loop is not None and f.spec is not None
+        if any(b.type.optional and b.name in f.loop_reads for b in self.x.singles):
+            return []
+        loop, _, _ = self.e.gradient(a.name, d, f.text, suffix="")
+        operands = ", ".join(["&g", *("&" + C.cpp_name(n) for n in f.loop_reads)])
+        params = f", {{{', '.join(p.argument for p in loop.params)}}}" if loop.params else ""
+        call = f"fused({f.spec.name}, loops[{f.loop.enumerator}], {{{operands}}}{params})"
+        return [f"if (TensorRef fast = {call}) return fast;"]
 
     def product(self, factor: Node, g: Node, d: Node) -> Node:
         strong = bool(self.ctx.ops.overloads("strong_mul")) and not isinstance(d, Num)

@@ -64,8 +64,10 @@ class NodePlanner(Formulas):
             args.append(f"std::uint32_t({out}.size())")
         target = "node" if inplace else "auto node"
         lines = [f"{target} = make_node<{x.cls}>({', '.join(args)});", f"{x.cls}& back = *node;"]
-        one = f"{out}.front()" if self.list_result else out
-        lines.append(f"{f'if (!{out}.empty()) ' if self.list_result else ''}back.set_output({one}->storage());")
+        one = f"{out}.front()->storage()" if self.list_result else f"{out}->storage()"
+        if inplace and x.entry.view_of:
+            one = "shown"  # the tensor has its old sizes still
+        lines.append(f"{f'if (!{out}.empty()) ' if self.list_result else ''}back.set_output({one});")
         for k in self.node().outputs:
             lines.append(
                 f"back.output_like_[{k - 1}] = Storage(BlockRef(), {results[k]}->dtype(), {results[k]}->sizes());"
@@ -151,7 +153,7 @@ class NodePlanner(Formulas):
     def save(self, k: int, n: str, overwritten: bool) -> list[str]:
         """Save slot k, unless no gradient that reads it can be asked for."""
         v = C.cpp_name(n)
-        value = f"wiring::wrap(copy_of({v}->storage()))" if overwritten else v
+        value = f"wiring::copied({v})" if overwritten else v
         readers = self.slots.users[n]
         tests = []
         everyone = {a.name for a in self.x.recorded}

@@ -170,8 +170,9 @@ class Elementwise:
         spec = Spec(f"k{C.pascal(x.base)}Spec", x.schema, len(inputs), self.mask_bits(inputs), self.promote, self.out)
         return loop, spec
 
-    def gradient(self, arg: str, d: Node, text: str) -> tuple[Loop, Spec, tuple[str, ...]]:
-        """The fused loop strong_mul(conj(d), g): loop, spec, and the names it reads after g."""
+    def gradient(self, arg: str, d: Node, text: str, suffix: str = "_") -> tuple[Loop, Spec, tuple[str, ...]]:
+        """The fused loop strong_mul(conj(d), g): loop, spec, and the names it reads after g. Arguments that it passes
+        are members of the node, with a suffix."""
         x = self.x
         tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
         reads = tuple(i for i in tensors if i in names(d))
@@ -181,7 +182,7 @@ class Elementwise:
         name = f"{x.base}_vjp_{arg}"
         shown = f"conj({text})" if complex_too else text
         comment = f"{x.base}, gradient of {arg}: strong_mul({shown}, g)"
-        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix="_")
+        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix=suffix)
         spec = Spec(f"k{C.pascal(name)}Spec", x.schema, len(inputs), self.mask_bits(inputs), "Common", "Common")
         return loop, spec, reads
 
@@ -265,6 +266,16 @@ class Forward:
             args = "".join(f", {C.cpp_name(a.name)}" for a in x.sig.args)
             body.append(f"return kernels::{C.function_name(x.kernel or x.op)}({x.schema}{args});")
         return Function(self.storage_head(), tuple(body))
+
+    def through(self) -> Function | None:
+        """A composition's form on memory through the one on tensors, so that the formula is compiled once: for those
+        that no gradient formula calls on memory."""
+        x = self.x
+        if not x.composed or x.o.kernel or not x.tensor_args:
+            return None
+        args = [f"tensors_of({v})" if a.type.has_tensor else v for a in x.sig.args for v in [C.cpp_name(a.name)]]
+        call = f"{x.call(x.fn)}({', '.join(args)})"
+        return Function(self.storage_head(), (f"return on_tensors([&] {{ return {call}; }});",))
 
     def check_dtypes(self) -> list[str]:
         """A dtype that the entry does not list is refused by name, where no missing loop does that."""
@@ -395,11 +406,15 @@ class Forward:
         body = [*batched, *([f"const bool record = {records};"] if records else [])]
         body.append(f"wiring::check_inplace({x.schema}, {first}, {'record' if records else 'false'});")
         if records:
-            # The functional form gives the tangent: it may read the value that is about to be overwritten.
+            # The functional form gives the tangent: it may read the value that is about to be overwritten, and what is
+            # recorded of it keeps that value.
             body.append("TensorRef dual;")
             body.append(f"if (TP_UNLIKELY(modes::any(modes::kForward)) && {x.has_tangents()})")
-            body.append(f"  dual = {x.call(x.fn)}({args});")
+            before = ", ".join(self.before_change(a, first) for a in x.sig.args)
+            body.append(f"  dual = {x.call(x.fn)}({before});")
         node = "nullptr"
+        if x.entry.view_of:
+            body.append(f"Storage shown = {x.call(x.fn)}({', '.join(x.storage_args())});")
         if x.composed:
             result = f"{x.call(x.fn)}({args})"
             if records:
@@ -427,12 +442,18 @@ class Forward:
                 node = "node"
             body += self.overwrite(first, memory)
         body.append(f"wiring::finish_inplace({first}, {node});")
-        if x.has_node and not x.composed:
-            body += after
         if records:
             body.append(f"if (dual) wiring::take_tangents({first}, dual);")
+        if x.has_node and not x.composed:
+            body += after  # with the tangents that the result has got
         body.append(f"return {first};")
         return Function(head, tuple(body))
+
+    def before_change(self, a: Arg, first: str) -> str:
+        """An argument of the functional form beside the in-place one, which writes into `first`."""
+        v = C.cpp_name(a.name)
+        writes = not self.x.entry.view_of and a.type.is_tensor and not a.type.is_list and a.type.dtype is None
+        return f"wiring::before_change({v}, {first})" if writes else v
 
     def overwrite(self, first: str, memory: str) -> list[str]:
         x = self.x
@@ -441,7 +462,7 @@ class Forward:
             loop = f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"
             return [*self.refuse_scalars(inputs), loop]
         if x.entry.view_of:
-            return [f"{first}->set_storage({x.call(x.fn)}({', '.join(x.storage_args())}));"]
+            return [f"{first}->set_storage(std::move(shown));"]
         if f"{x.kernel}_" in self.ctx.kernels:
             rest = "".join(f", {s}" for s in x.storage_args()[1:])
             return [f"kernels::{x.kernel}_({x.schema}, {memory}{rest});"]

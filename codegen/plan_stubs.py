@@ -46,13 +46,16 @@ def arg_type(t: Type, operand: bool) -> str:
             text = "Tensor | Number" if operand or t.or_scalar else "Tensor"
     elif t.is_list:
         item = _SIMPLE[t.base]
-        text = f"Sequence[{item}]" if t.base is not Base.INT else "Sequence[int] | int"
+        several = f"{item} | None" if t.optional_items else item
+        text = f"Sequence[{several}] | {item}" if t.base in (Base.INT, Base.FLOAT) else f"Sequence[{item}]"
     else:
         text = _SIMPLE[t.base]
     return f"{text} | None" if t.optional else text
 
 
-def result_type(o: Overload, name: str) -> str:
+def result_type(o: Overload, name: str, when: bool = False) -> str:
+    if when:
+        return "Any"  # one tensor or a tuple, as the flags say
     if len(o.sig.results) > 1:
         return result_class(name, o)
     t = o.sig.results[0].type
@@ -80,7 +83,7 @@ def params(e: Entry, o: Overload, method: bool, inplace: bool = False) -> str:
         if a.kwonly and not starred:
             parts.append("*")
             starred = True
-        if e.python is not None and a.type.has_tensor and a.type.is_list:
+        if a.starred:
             parts.append(f"*{a.name}: Tensor | Sequence[Tensor]")
             starred = True
             continue
@@ -107,7 +110,12 @@ def defs(e: Entry, name: str, method: bool = False, inplace: bool = False) -> li
     forms = [o for o in e.overloads if not method or (o.sig.args and o.sig.args[0].type.is_tensor)]
     out = []
     for o in forms:
-        returns = "Tensor" if inplace else result_type(o, e.op)
+        returns = "Tensor" if inplace else result_type(o, e.op, bool(e.when))
+        if len(forms) > 1 and len(o.sig.args) == 1 and (a := o.sig.args[0]).starred:
+            # Beside a form of one tensor: a sequence of them, or two and more.
+            for given in (f"{a.name}: Sequence[Tensor], /", f"first: Tensor, second: Tensor, /, *{a.name}: Tensor"):
+                out.append(StubDef(name, given, returns, first_line(e.doc), True))
+            continue
         out.append(StubDef(name, params(e, o, method, inplace), returns, first_line(e.doc), len(forms) > 1))
     return out
 
@@ -171,6 +179,6 @@ def results(entries: Iterable[Entry]) -> tuple[tuple[str, tuple[tuple[str, str],
     found = {}
     for e in entries:
         for o in e.overloads:
-            if len(o.sig.results) > 1:
+            if len(o.sig.results) > 1 and not e.when:
                 found[result_class(e.op, o)] = tuple((r.name, "Tensor") for r in o.sig.results)
     return tuple(sorted(found.items()))

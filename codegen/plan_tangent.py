@@ -10,13 +10,12 @@ from dataclasses import replace
 
 from . import cpp_types as C
 from .cpp_types import TENSOR
-from .formula import Name, Node
+from .formula import Node
 from .model import LINEAR, MULTILINEAR, Arg, Base, Diff
 from .plan_formulas import Formula, Input, words
 from .plan_node import NodePlanner
 from .plan_terms import TermError, Terms, Value
 from .plan_types import Function
-from .simplify import expand
 
 
 class Backward(NodePlanner):
@@ -39,7 +38,7 @@ class Backward(NodePlanner):
                 params.append(f"{C.param_type(replace(t, optional=False) if t.is_tensor else t, 'TensorRef')} {v}")
                 args.append(v)
         call = f"{name}({', '.join(args)})"
-        return call, Function(f"void {name}({', '.join(params)})", tuple(body))
+        return call, Function(f"TP_COLD void {name}({', '.join(params)})", tuple(body))
 
     def tangent_body(self) -> list[str]:
         x = self.x
@@ -166,14 +165,17 @@ class Backward(NodePlanner):
             if f.constant == 1:
                 lines.append(f"sum = plus(std::move(sum), wiring::tangent({t}));")
                 continue
-            d = x.o.deriv[a.name].formula
-            assert d is not None
-            node = expand(d.node)
-            name = f"{x.base}_tangent_{a.name}"
-            tf = self.tangent_function(name, a, self.product(node, Name("t"), node))
-            inputs = ", ".join([*(self.forward_input(i) for i in tf.inputs if i.kind != "t"), f"wiring::tangent({t})"])
-            lines += [f"if (wiring::tangent({t}))", f"  sum = plus(std::move(sum), {name}({inputs}));"]
+            call = f"{f.name}({', '.join(self.partial_input(i, t) for i in f.inputs)})"
+            if f.conjugates:  # the vjp multiplies by the conjugate of what the tangent is multiplied by
+                call = f"conj_of({f.name}({', '.join(self.partial_input(i, t, 'conj_of') for i in f.inputs)}))"
+            lines += [f"if (wiring::tangent({t}))", f"  sum = plus(std::move(sum), {call});"]
         return [*lines, f"wiring::set_tangent({v}, as_tangent(std::move(sum), {v}));"]
+
+    def partial_input(self, i: Input, t: str, change: str = "") -> str:
+        """An argument of an elementwise vjp that is given the tangent of `t` in the place of its cotangent."""
+        if i.kind == "g":
+            return f"{change}(wiring::tangent({t}))" if change else f"wiring::tangent({t})"
+        return self.forward_input(i)
 
     def tangent_function(self, name: str, a: Arg, node: Node) -> Formula:
         """A formula over arguments, results and t, as a function of tensors; t comes last."""

@@ -16,6 +16,7 @@ from .formula import (
     BoolOp,
     Call,
     Compare,
+    Each,
     List,
     Name,
     Node,
@@ -184,7 +185,7 @@ class Terms:
                 return (f"{kept}{{{', '.join(x[0] for x in inner if x)}}}", 0) if all(inner) else None
             if s == t or (s.base is t.base and s.is_list and not result_count(s) and t != SHAPES):
                 if s.optional and not t.optional:
-                    return f"{v.wrapped}.value_or(Dims{{}})", 1
+                    return f"{v.wrapped}.value_or({C.member_type(replace(t, optional=False))}{{}})", 1
                 return v.text, 0
             if t.base is Base.INT and s.base is Base.INT and not s.is_list:
                 text = f"*{v.wrapped}" if s.optional else v.text
@@ -242,6 +243,8 @@ class Terms:
                 vs = tuple(map(self.walk, items))
                 tensors = any(v.type.base is Base.TENSOR for v in vs)
                 return Value("", TENSORS if tensors else DIMS, vs, True)
+            case Each(body=body, var=var, over=over):
+                return self.each(body, var, over, n)
             case Unary(op=op, arg=a):
                 return self.unary(op, a, n)
             case Binary(op=op, left=a, right=b):
@@ -264,6 +267,25 @@ class Terms:
             case Call(func=f, args=args, kwargs=kwargs):
                 return self.call(f, tuple(map(self.walk, args)), {k: self.walk(v) for k, v in kwargs}, n)
         raise TermError(f"{type(n).__name__} has no C++ form", n.span)
+
+    def each(self, body: Node, var: str, over: Node, n: Node) -> Value:
+        """[body for var in over] as a call of each(): the count or the list, and a lambda of one item."""
+        name = C.cpp_name(var)
+        if isinstance(over, Call) and over.func == "range" and len(over.args) == 1:
+            items, item, param = self.of_type(over.args[0], INT), INT, f"std::int64_t {name}"
+        else:
+            v = self.walk(over)
+            if v.type.base is Base.TENSOR and v.type.is_list and not v.literal and not result_count(v.type):
+                items, item, param = v.text, TENSOR, f"const {self.world}& {name}"
+            else:
+                items, item, param = self.to(v, DIMS, over), INT, f"std::int64_t {name}"
+        inner = replace(self, scope={**self.scope, var: Value(name, item)})
+        v = inner.walk(body)
+        if not self.is_tensor(v):
+            made = inner.to(v, INT, body)
+            return Value(f"each_int({items}, [&]({param}) -> std::int64_t {{ return {made}; }})", DIMS)
+        text = f"each<{self.world}>({items}, [&]({param}) -> {self.world} {{ return {v.text}; }})"
+        return Value(text, TENSORS)
 
     def name(self, i: str, n: Node) -> Value:
         if i in self.scope:
@@ -343,6 +365,11 @@ class Terms:
                     given = f"!is_absent({v.text})" if self.is_tensor(v) else f"{v.wrapped}.has_value()"
                     out = Value(f"({given} ? {out.text} : number<{self.world}>(Scalar(true)))", TENSOR)
             return out
+        for v, w in ((x, y), (y, x)):  # a dtype beside its name
+            if v.type.base is Base.DTYPE and w.literal and w.type.base is Base.STR:
+                return Value(f"{v.wrapped} {op} {self.to(w, DTYPE, n)}", BOOL, atom=False)
+        if x.type.base is Base.BOOL and y.type.base is Base.BOOL:
+            return Value(f"({x.text}) {op} ({y.text})", BOOL, atom=False)
         if x.type.base is Base.STR or y.type.base is Base.STR or x.type.base is Base.DTYPE or x.type.is_list:
             return Value(f"{x.wrapped} {op} {y.wrapped}", BOOL, atom=False)
         x, y = self.plain(x), self.plain(y)
@@ -416,14 +443,15 @@ class Terms:
                 return args[0]
             return self.helper(f, args, kwargs, n, sized=True)
         tensors = any(v.type.base is Base.TENSOR for v in (*args, *kwargs.values()))
+        numbers = args and not tensors and not any(v.type.is_list for v in args)
+        if numbers and f in ("abs", "min", "max", "floor", "ceil"):
+            return self.plain_call(f, args, n)
         if f in HELPERS and (got := self.try_helper(f, args, kwargs, n)):
             return got
         if self.ops.overloads(f) and (tensors or any(a.type.has_tensor for a in self.ops.overloads(f)[0].sig.args)):
             return self.call_op(f, args, kwargs, n)
         if self.ops.overloads(f):
             return self.call_op(f, args, kwargs, n)
-        if f in ("abs", "min", "max", "floor", "ceil") and not tensors:
-            return self.plain_call(f, args, n)
         if f in ("int", "float", "bool") and not tensors and len(args) == 1:
             return self.plain_cast(f, args[0])
         if f == "float" and len(args) == 1:

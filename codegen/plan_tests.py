@@ -45,7 +45,9 @@ def row(e: Entry, saved: dict[tuple[str, int], tuple[str, ...]]) -> TestRow:
         ("edges", {k: tuple(v) for k, v in t.edges.items()}, {}),
         ("params", dict(t.params), {}),
         ("shapes", t.shapes, ()),
-        ("cases", tuple({k: case_value(v) for k, v in c.items()} for c in t.cases), ()),
+        # Every result is looked at: what leaves one out by default is set.
+        ("cases", tuple({k: case_value(v) for k, v in {**dict.fromkeys(e.when.values(), True), **c}.items()}
+                        for c in t.cases), ()),
         ("tol", t.tol, None),
         ("skip", dict(t.skip), {}),
         ("special", tuple(dict(s.values) for s in e.special), ()),
@@ -80,6 +82,8 @@ def form(e: Entry, o: Overload, saved: tuple[str, ...]) -> str:
         parts.append(f"zero={literal(zero)}")
     if o.diff_results and len(o.sig.results) > 1:
         parts.append(f"diff_results={literal(tuple(r.name for r in o.diff_results))}")
+    if e.elementwise and o.expr is None:
+        parts.append("composed=True")
     if saved:
         parts.append(f"saved={literal(saved)}")
     like = e.like_of(o.index)

@@ -89,6 +89,7 @@ class OverloadPlan:
     functions: tuple[Function, ...]  # declared in the header
     methods: tuple[Function, ...]  # apply, apply_for_graph
     uses: tuple[Use, ...] = ()
+    through: Function | None = None  # a composition: its form on memory that runs the one on tensors
 
 
 @dataclass(frozen=True)

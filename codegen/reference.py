@@ -245,6 +245,8 @@ def _accepts(t: Any, v: Any) -> bool:
             return isinstance(v, (bool, np.bool_))
         case Base.FLOAT | Base.SCALAR:
             return isinstance(v, (int, float, complex, np.generic)) and not (isinstance(v, np.ndarray) and v.ndim)
+        case Base.STR:
+            return isinstance(v, str)
     return True
 
 

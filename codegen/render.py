@@ -161,7 +161,7 @@ def cpp(plan: Plan) -> dict[str, str]:
         bind = plan_bindings(shard.name, tuple(by_name[op] for op in shard.ops))
         out[f"cpp/bind/{shard.name}.cpp"] = template("bind.cpp.j2", shard=shard, bind=bind)
     if plan.library:
-        out["cpp/ops/node_index.cpp"] = template("node_index.cpp.j2", shards=shards)
+        out["cpp/tests/node_factories.h"] = template("node_factories.h.j2", shards=shards)
     else:
         out["cpp/bind/library.cpp"] = template("library.cpp.j2")
     out["cpp/bind/registry.cpp"] = template("bind_index.cpp.j2", shards=[s.name for s in shards])

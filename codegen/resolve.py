@@ -24,6 +24,7 @@ from .model import (
     Loc,
     OpFile,
     Overload,
+    Requirement,
     Signature,
     TestSpec,
 )  # fmt: skip
@@ -134,7 +135,8 @@ class _EntryResolver(Differentiation, Facts):
             dtypes=v.get("dtypes", ()) or self.meant(overloads),
             deterministic=v.get("deterministic", True), amp=v.get("amp", "keep"),
             aliases=tuple(n for n, _ in v.get("aliases", ())), version=v.get("version", 1),
-            batch=v["batch"][0] if v.get("batch") else None, python=v.get("python"), ref=v.get("ref", ""), like=likes,
+            batch=v["batch"][0] if v.get("batch") else None, python=v.get("python"),
+            when={k: name for k, (name, _) in (v.get("when") or {}).items()}, ref=v.get("ref", ""), like=likes,
             test=v.get("test") or TestSpec(), special=v.get("special", ()), loc=raw.loc, keys=raw.keys,
             end_line=raw.end_line,
         )  # fmt: skip
@@ -153,14 +155,15 @@ class _EntryResolver(Differentiation, Facts):
         shapes = self.shapes(self.per("shape", i), args, sig)
         no_results = self.nondiff_results(sig, nondiff)
         o = Overload(
-            i, sig, expr, inlined, compose, (self.per("kernel", i) or (None,))[0], shapes, nondiff_results=no_results
-        )
+            i, sig, expr, inlined, compose, self.requirements(compose, sig), (self.per("kernel", i) or (None,))[0],
+            shapes, nondiff_results=no_results,
+        )  # fmt: skip
         deriv = self.derivs(i, o, nondiff)
         o = replace(o, deriv=deriv)
         return self.tangent(self.per("tangent", i), o)
 
     def meant(self, overloads: list[Overload]) -> tuple[str, ...]:
-        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such a number,
+        """The dtypes of an elementwise entry that names none: complex ones alone where the formula has such numbers,
         no complex ones where its partials would be wrong for them."""
         for o in overloads:
             if o.expr and any(isinstance(n, F.Num) and isinstance(n.value, complex) for n in F.walk(o.expr.node)):
@@ -222,8 +225,12 @@ class _EntryResolver(Differentiation, Facts):
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
-            if self.raw.op in F.calls(f.node) and self.raw.op not in self.world.base:
+            if self.raw.op in _always_called(f.node) and self.raw.op not in self.world.base:
                 self.fault("E406", f.loc, "composed through itself", "write it over other ops")
+        for test, _, _, shown, _ in self.raw.values.get("require", ()):
+            read |= {n for f in (test, *shown) for n in F.names(f.node)}
+        read |= {name for name, _ in (self.raw.values.get("when") or {}).values()}
+        read |= {name for name, _ in self.raw.values.get("hints", ())}
         if "kernel" not in self.raw.keys:  # a kernel takes them all; compose is then what its derivatives follow from
             self.unread(sig, read, "compose", [(f.loc, f"'{name}'") for name, f, _ in lets])
         for r in sig.results:
@@ -240,6 +247,31 @@ class _EntryResolver(Differentiation, Facts):
             if name not in read and name not in results:
                 self.fault("E211", loc, f"compose: '{name}' is read by nothing", "drop it")
         return tuple((name, f) for name, f, _ in lets)
+
+    def requirements(self, lets: tuple[tuple[str, Formula], ...], sig: Signature) -> tuple[Requirement, ...]:
+        """Those of the entry whose names this overload has, each as soon as what it reads is there."""
+        given = self.raw.values.get("require", ())
+        known = [a.name for a in sig.args]
+        everywhere = {a.name for s in self.raw.sigs for a in s.args}
+        everywhere |= {n for each in self.raw.per_overload.get("compose", ()) for n, _, _ in each or ()}
+        out = []
+        for test, error, message, shown, loc in given:
+            formulas = (test, *shown)
+            reads = {n for f in formulas for n in F.names(f.node)}
+            if not lets or (reads & everywhere) - {*known, *(n for n, _ in lets)}:
+                if not any(self.raw.per_overload.get("compose", ())):
+                    self.fault("E208", loc, "require goes with compose", "kernels check what they are given")
+                continue
+            scope = Scope(
+                (*known, *(n for n, _ in lets)), structured_callees(self.world.ops),
+                what_names="an argument or a value of compose", types={a.name: a.type for a in sig.args},
+                tensors=frozenset(a.name for a in sig.args if a.type.is_tensor),
+            )  # fmt: skip
+            for f in formulas:
+                self.check.check(f, scope, "require")
+            after = max((k + 1 for k, (n, _) in enumerate(lets) if n in reads), default=0)
+            out.append(Requirement(test, error, message, shown, after))
+        return tuple(out)
 
     def shapes(self, shapes: tuple[Formula, ...] | None, args: tuple[str, ...], sig: Signature) -> tuple[Formula, ...]:
         if not shapes:
@@ -274,6 +306,14 @@ class _EntryResolver(Differentiation, Facts):
             ):
                 out.append(r.name)
         return tuple(out)
+
+
+def _always_called(n: F.Node) -> set[str]:
+    """Functions that a formula calls whatever a condition says: an op composed through one of them never ends."""
+    if isinstance(n, F.Call) and n.func == "where":
+        return _always_called(n.args[0]) | (_always_called(n.args[1]) & _always_called(n.args[2]))
+    found = {n.func} if isinstance(n, F.Call) else set()
+    return found.union(*(_always_called(c) for c in F.children(n)))
 
 
 __all__ = ["check_kernels", "default_node", "kernels_reached", "load", "load_string", "reads_values", "resolve"]

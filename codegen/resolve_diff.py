@@ -72,7 +72,13 @@ class Differentiation(Resolver):
                 out[a.name] = Deriv(Diff.ZERO, loc=said[1])
             elif said and said[0] == "todo":
                 out[a.name] = Deriv(Diff.TODO, why=todo[a.name][0], loc=said[1])
-            elif nondiff is None or none_differ or (said and said[0] == "nondiff") or a.type.dtype in INTEGERS:
+            elif (
+                nondiff is None
+                or none_differ
+                or (said and said[0] == "nondiff")
+                or a.type.dtype in INTEGERS
+                or self.counts()
+            ):
                 out[a.name] = Deriv(Diff.NONDIFF, loc=a.loc)
                 if a.name in given:
                     why = "its results carry no gradient" if none_differ else "it has no derivative"
@@ -95,6 +101,11 @@ class Differentiation(Resolver):
                     f"give {key}: {{{a.name}: formula}}, or list it under zero, nondiff or todo",
                 )  # fmt: skip
         return out
+
+    def counts(self) -> bool:
+        """Whether the op takes nothing that a gradient could belong to."""
+        taken = self.raw.values.get("dtypes") or ()
+        return bool(taken) and all(d in INTEGERS for d in taken)
 
     def only_sizes(self, o: Overload, name: str) -> bool:
         """Whether a public composition never reads the elements of an argument. Helpers may: their callers know."""

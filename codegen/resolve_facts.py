@@ -33,7 +33,7 @@ class Facts(Resolver):
             ("d", "vjp", "an elementwise op gives partials (d), a structured one its gradient (vjp)"),
             ("expr", "compose", "one formula defines the op"),
             ("expr", "kernel", "expr makes its own loop"),
-            ("compose", "vjp", "the derivative follows from compose; for another, an autograd.Function"),
+            ("compose", "vjp", "the derivative follows from compose; another needs a Function or a custom_op"),
             ("compose", "tangent", "the derivative follows from compose"),
             ("compose", "shape", "the shape follows from compose"),
         ):

@@ -31,6 +31,18 @@ KEYS: dict[str, Key] = {
             "formula | {name: formula}",
             "The op as a formula over other ops; a mapping is lets, results last.",
         ),
+        Key(
+            "require",
+            "{condition: message}",
+            "What compose asks of its arguments and lets; {formula} in a message shows a value. TypeError, IndexError, "
+            "RuntimeError or NotImplementedError and a colon before it choose the error, a ValueError otherwise.",
+        ),
+        Key("hints", "list", "Arguments that say how, not what: nothing reads them."),
+        Key(
+            "when",
+            "{result: argument}",
+            "Results that a call gives only where a bool argument says so; the others come in a plain tuple.",
+        ),
         Key("kernel", "name", "The loop over raw memory in csrc/kernels that computes it."),
         Key("shape", "shape rule | list", "Shape of the result, one per result."),
         Key("tangent", "linear | multilinear | {argument: formula}", "Forward mode of a structured op, reading t."),

@@ -10,12 +10,19 @@ from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
 from .model import DTYPES, REQUIRED, Base, Formula, Loc, Signature, Type
-from .structured import META, SHAPES, TENSOR, parameters
+from .shape_rules import SHAPES
+from .structured import META, TENSOR, parameters
 
 if TYPE_CHECKING:
     from .vocabulary import Helper
 
 Notes = Iterable[tuple[Loc, str]]
+
+
+# What an elementwise formula, which sees one element at a time, cannot hold.
+_LISTS: dict[type, str] = {
+    F.Subscript: "a subscript", F.Tuple: "a tuple", F.List: "a list", F.Each: "a list built item by item",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -147,21 +154,26 @@ class Checker:
     def check(self, f: Formula, scope: Scope, where: str) -> bool:
         """True when every name and call of f is fine."""
         before = len(self.diags)
+        bound = {n.var: n for n in F.walk(f.node) if isinstance(n, F.Each)}
+        for var, each in bound.items():
+            if var in scope.names:
+                text = f"{where}: '{var}' already names a value"
+                self.fault("E206", f, each.span, text, "give the item another name")
         for n in F.walk(f.node):
             match n:
-                case F.Name(id=i) if i not in scope.names and i not in CONSTANTS:
+                case F.Name(id=i) if i not in scope.names and i not in CONSTANTS and i not in bound:
                     why = scope.hidden.get(i, f"is not {scope.what_names}")
                     hint = "" if i in scope.hidden else did_you_mean(i, scope.names, True)
                     self.fault("E201", f, n.span, f"{where}: '{i}' {why}", hint)
-                case F.Name(id=i) if i in scope.names and i in CONSTANTS:
+                case F.Name(id=i) if scope.elementwise and i in scope.names and i in CONSTANTS:
                     text = f"{where}: '{i}' is an argument, and the constant {CONSTANTS[i]:.6g}"
                     self.fault("E206", f, n.span, text, "give the argument another name")
                 case F.Call():
                     self.call(f, n, scope, where)
                 case F.Binary(op="@") if scope.elementwise:
                     self.fault("E202", f, n.span, f"{where}: '@' is not elementwise", "use a vjp or compose")
-                case F.Subscript() | F.Tuple() | F.List() if scope.elementwise:
-                    self.fault("E207", f, n.span, f"{where}: {type(n).__name__.lower()} in an elementwise formula")
+                case F.Subscript() | F.Tuple() | F.List() | F.Each() if scope.elementwise:
+                    self.fault("E207", f, n.span, f"{where}: {_LISTS[type(n)]} in an elementwise formula")
         return len(self.diags) == before
 
     def call(self, f: Formula, n: F.Call, scope: Scope, where: str) -> None:
@@ -220,7 +232,7 @@ def _suits(want: Type, arg: F.Node, scope: Scope) -> bool:
     """False only where the type of arg is known and surely wrong."""
     if isinstance(arg, F.NoneLit):
         return want.optional or want.is_list
-    if isinstance(arg, (F.Tuple, F.List)):
+    if isinstance(arg, (F.Tuple, F.List, F.Each)):
         return want.is_list
     if want.base is Base.DTYPE and isinstance(arg, F.Str):
         return arg.value in DTYPES

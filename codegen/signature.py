@@ -118,6 +118,11 @@ def parse(text: str, loc: Loc) -> Signature:
 
 def _arg(t: _Tokens, kwonly: bool, loc: Loc, before: list[Arg]) -> Arg:
     ty = _type(t)
+    starred = t.take("*")
+    if starred:
+        if ty != Type(Base.TENSOR):
+            raise t.error(f"only 'Tensor *name' may come one by one, not {ty}")
+        ty = Type(Base.TENSOR, is_list=True)
     name, start, end = t.name(f"a name after the type {ty}")
     if name in RESERVED:
         raise SignatureError(
@@ -133,7 +138,7 @@ def _arg(t: _Tokens, kwonly: bool, loc: Loc, before: list[Arg]) -> Arg:
             f"'{name}' has no default but follows '{before[-1].name}' that has one", start, end,
             "give it a default or move it before", "E207",
         )  # fmt: skip
-    return Arg(name, ty, default, kwonly, loc.at(start, end))
+    return Arg(name, ty, default, kwonly, starred, loc.at(start, end))
 
 
 def _type(t: _Tokens) -> Type:
@@ -179,8 +184,9 @@ def _type(t: _Tokens) -> Type:
             raise SignatureError(
                 f"no list of {word}", start, end, "lists: Tensor[] Tensor?[] int[] float[] bool[] Scalar[]", "E207"
             )
-        if optional_items and base is not Base.TENSOR:
-            raise SignatureError(f"only Tensor?[] has items that may be absent, not {word}", start, end, code="E207")
+        if optional_items and base not in (Base.TENSOR, Base.INT):
+            message = f"only Tensor?[] and int?[] have items that may be absent, not {word}"
+            raise SignatureError(message, start, end, code="E207")
     return Type(base, optional, is_list, size, optional_items, dtype, or_scalar)
 
 

@@ -1,25 +1,18 @@
-"""NumPy forms of what structured formulas call (`vjp`, `tangent`, `compose`) and of the shape rules. Add one, and
-it may be used: its parameters are its arity. Ops of the file are callable too; the checker evaluates them by `like`.
+"""NumPy forms of what structured formulas call (`vjp`, `tangent`, `compose`): tensors here, sizes, dtypes and values in
+`facts.py`. Add one, and it may be used: its parameters are its arity. Ops of the file are callable too; the checker
+evaluates them by `like`.
 """
 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-Dims = Sequence[int]
-
-
-def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """dim as a tuple of axes in [0, ndim); None and () mean all."""
-    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
-        return tuple(range(ndim))
-    items = (dim,) if isinstance(dim, int) else tuple(dim)
-    return tuple(int(d) + ndim if d < 0 else int(d) for d in items)
-
+from .facts import FACTS
+from .shape_rules import Dims
+from .shape_rules import dims as _dims
 
 # ---- formula functions: metadata (never an op) ----------------------------------------------------------------------
 
@@ -55,7 +48,9 @@ def size(x: Any, dim: int) -> Any:
 
 
 META: dict[str, Callable[..., Any]] = {f.__name__: f for f in (shape, dtype, ndim, numel, size)}
+META |= FACTS
 META["len"] = len
+META["range"] = range
 
 # ---- formula functions: tensors -------------------------------------------------------------------------------------
 
@@ -125,30 +120,35 @@ def mH(x: Any) -> Any:
     return np.conj(np.swapaxes(x, -1, -2))
 
 
+def _np_dtype(dtype: Any) -> Any:
+    """A dtype, or the name of one, for NumPy; float64 for None."""
+    from .reference import NP_DTYPE
+
+    return NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype
+
+
 def zeros(sizes: Dims, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.zeros(tuple(sizes))
+    return np.zeros(tuple(sizes), _np_dtype(dtype))
 
 
 def ones(sizes: Dims, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.ones(tuple(sizes))
+    return np.ones(tuple(sizes), _np_dtype(dtype))
 
 
 def full(sizes: Dims, value: Any, dtype: Any = None) -> Any:
     import numpy as np
 
-    return np.full(tuple(sizes), value)
+    return np.full(tuple(sizes), value, _np_dtype(dtype) if dtype is not None else None)
 
 
 def cast(x: Any, dtype: Any) -> Any:
     import numpy as np
 
-    from .reference import NP_DTYPE
-
-    return np.asarray(x).astype(NP_DTYPE.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+    return np.asarray(x).astype(_np_dtype(dtype))
 
 
 def strong_mul(x: Any, y: Any) -> Any:
@@ -180,15 +180,6 @@ def permute(x: Any, dims: Dims) -> Any:
     import numpy as np
 
     return np.transpose(x, tuple(dims))
-
-
-def invert_permutation(dims: Dims) -> Any:
-    """The permutation that undoes dims."""
-    n = len(dims)
-    out = [0] * n
-    for i, d in enumerate(dims):
-        out[d % n] = i
-    return tuple(out)
 
 
 def unsqueeze(x: Any, dim: int) -> Any:
@@ -253,337 +244,23 @@ def triu(x: Any, diagonal: int = 0) -> Any:
     return np.triu(x, diagonal)
 
 
+def shorten_rows(table: Any, index: Any, max_norm: float, norm_type: float) -> Any:
+    """The table, its rows that index names brought to at most a norm in place."""
+    import numpy as np
+
+    norms = np.linalg.norm(table, norm_type, axis=1, keepdims=True)
+    named = np.isin(np.arange(len(table)), index)[:, None]
+    return np.where(named & (norms > max_norm), table * (max_norm / (norms + 1e-7)), table)
+
+
 TENSOR: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         sum_to, expand_to, restore_dims, expand_reduced, drop_dim, split_like, mT, mH, zeros, ones, full, cast,
         strong_mul, matmul, reshape, transpose, permute,
-        unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu,
+        unsqueeze, flip, sum_dims, cumsum, gather, scatter_add, tril, triu, shorten_rows,
     )
 }  # fmt: skip
-
-
-def reduced_count(sizes: Any, dim: Any) -> Any:
-    """How many elements one element of a reduction of `sizes` over dim stands for."""
-    return math.prod(sizes[d] for d in _dims(dim, len(sizes)))
-
-
-def negative(dims: Dims) -> Any:
-    """Every number with the opposite sign."""
-    return tuple(-d for d in dims)
-
-
-def dims_of(dim: Any) -> Any:
-    """An optional dimension as a list: empty (all) for None."""
-    return () if dim is None else (dim,)
-
-
-def flatten_shape(sizes: Dims, start: int, end: int) -> Any:
-    """Sizes with the dimensions from start to end merged."""
-    return _flatten(tuple(sizes), start, end)
-
-
-def tile_shape(sizes: Dims, repeats: Dims) -> Any:
-    """Sizes of a repeated tensor with each repeat as a dimension of its own before the size it repeats."""
-    lead = len(repeats) - len(sizes)
-    return tuple(v for r, n in zip(repeats, (*(1,) * lead, *sizes), strict=True) for v in (r, n))
-
-
-def tile_dims(sizes: Dims, repeats: Dims) -> Any:
-    """The dimensions of tile_shape that count repeats, and the leading ones sizes has not."""
-    lead = len(repeats) - len(sizes)
-    return tuple(d for i in range(len(repeats)) for d in ((2 * i, 2 * i + 1) if i < lead else (2 * i,)))
-
-
-def trailing_pads(small: Dims, large: Dims) -> Any:
-    """Padding after each dimension that brings `small` to `large`, last dimension first."""
-    return tuple(v for a, b in zip(reversed(small), reversed(large), strict=True) for v in (0, b - a))
-
-
-def along_shape(sizes: Dims, other: Dims, dim: int) -> Any:
-    """Sizes broadcast with other's in every dimension but dim, which stays."""
-    import numpy as np
-
-    at = dim % len(sizes)
-    return tuple(
-        s if i == at else int(np.broadcast_shapes((s,), (o,))[0])
-        for i, (s, o) in enumerate(zip(sizes, other, strict=True))
-    )
-
-
-def broadcast_shape(a: Dims, b: Dims) -> Any:
-    """Sizes that both broadcast to."""
-    import numpy as np
-
-    return tuple(np.broadcast_shapes(tuple(a), tuple(b)))
-
-
-def dtype_or(dtype: Any, x: Any) -> Any:
-    """dtype, or x's where it is None."""
-    import numpy as np
-
-    return np.asarray(x).dtype if dtype is None else dtype
-
-
-def is_contiguous(x: Any) -> Any:
-    """Whether the elements lie in order without gaps."""
-    return x.flags["C_CONTIGUOUS"]
-
-
-def class_dim(sizes: Dims) -> Any:
-    """The dimension of classes of a loss's scores: 1, or 0 of a vector."""
-    return 0 if len(sizes) == 1 else 1
-
-
-def class_shape(sizes: Dims) -> Any:
-    """Sizes that let a vector over classes broadcast against scores of `sizes`."""
-    at = class_dim(sizes)
-    return tuple(s if i == at else 1 for i, s in enumerate(sizes))
-
-
-def reduction_code(reduction: str) -> Any:
-    """0, 1, 2 for none, mean, sum."""
-    return {"none": 0, "mean": 1, "sum": 2}[reduction]
-
-
-def is_floating(x: Any) -> Any:
-    """Whether the elements are floating-point numbers."""
-    import numpy as np
-
-    return np.issubdtype(np.asarray(x).dtype, np.floating)
-
-
-def is_complex(dtype: Any) -> Any:
-    """Whether a dtype is complex."""
-    import numpy as np
-
-    return np.issubdtype(dtype, np.complexfloating)
-
-
-def last_dims(n: int) -> Any:
-    """The last n dimensions."""
-    return tuple(range(-n, 0))
-
-
-def other_dims(n: int) -> Any:
-    """Every dimension of n but that of channels, the second."""
-    return tuple(i for i in range(n) if i != 1)
-
-
-def channel_sizes(channels: int, n: int) -> Any:
-    """Sizes of a vector over channels before n dimensions of space."""
-    return (channels, *(1,) * n)
-
-
-def fft_dims(dim: Any, s: Any, n: int) -> Any:
-    """The dimensions a Fourier transform runs over: the last len(s), or all, where none are given."""
-    return tuple(dim) if dim is not None else tuple(range(n - len(s) if s else 0, n))
-
-
-def fft_sizes(sizes: Dims, dim: Dims, s: Any) -> Any:
-    """Lengths of a transform: those of s, the tensor's own where s has none or says -1."""
-    return tuple(sizes[d] if not s or s[i] == -1 else s[i] for i, d in enumerate(dim))
-
-
-def flip_norm(norm: Any) -> Any:
-    """The norm with which the opposite transform has the same factor."""
-    return "ortho" if norm == "ortho" else "backward" if norm == "forward" else "forward"
-
-
-def halves(sizes: Dims) -> Any:
-    """Half of every size, rounded down."""
-    return tuple(n // 2 for n in sizes)
-
-
-def first_sizes(sizes: Dims, n: int) -> Any:
-    """The first n items; all but the last -n for a negative n."""
-    return tuple(sizes[:n])
-
-
-def last_sizes(sizes: Dims, n: int) -> Any:
-    """The items from number n on; counted from the end for a negative n."""
-    return tuple(sizes[n:])
-
-
-def product_of(sizes: Dims) -> Any:
-    """The product of all items."""
-    return math.prod(sizes)
-
-
-def joined(a: Dims, b: Dims) -> Any:
-    """Both lists, one after the other."""
-    return (*a, *b)
-
-
-def without_dims(n: int, dim: Any) -> Any:
-    """Every dimension of n but those of dim."""
-    gone = {d % n for d in dim or ()}
-    return tuple(i for i in range(n) if i not in gone)
-
-
-def epsilon(dtype: Any) -> Any:
-    """The distance from 1 to the next number of a dtype."""
-    import numpy as np
-
-    return float(np.finfo(dtype).eps)
-
-
-META |= {
-    f.__name__: f
-    for f in (
-        fft_dims, fft_sizes, flip_norm, halves, first_sizes, last_sizes, product_of, joined, without_dims, epsilon,
-        is_complex, last_dims, other_dims, channel_sizes, class_dim, class_shape, reduction_code, is_floating,
-        invert_permutation, reduced_count, negative, dims_of, flatten_shape, tile_shape, tile_dims, trailing_pads,
-        along_shape, broadcast_shape, dtype_or, is_contiguous,
-    )
-}  # fmt: skip
-
-# ---- shape rules: shapes and plain values in, a shape out -----------------------------------------------------------
-
-
-class ShapeError(ValueError):
-    """Sizes that do not fit."""
-
-
-def _broadcast(*shapes: Dims) -> tuple[int, ...]:
-    import numpy as np
-
-    return tuple(np.broadcast_shapes(*(tuple(s) for s in shapes)))
-
-
-def _reduce(x: Dims, dim: Any = None, keepdim: bool = False) -> tuple[int, ...]:
-    gone = set(_dims(dim, len(x)))
-    return tuple(1 if i in gone else s for i, s in enumerate(x) if keepdim or i not in gone)
-
-
-def _matmul(a: Dims, b: Dims) -> tuple[int, ...]:
-    left, right = (1, *a) if len(a) == 1 else tuple(a), (*b, 1) if len(b) == 1 else tuple(b)
-    if left[-1] != right[-2]:
-        raise ShapeError(f"inner sizes differ: {left[-1]} and {right[-2]}")
-    rows = () if len(a) == 1 else (left[-2],)
-    cols = () if len(b) == 1 else (right[-1],)
-    return (*_broadcast(left[:-2], right[:-2]), *rows, *cols)
-
-
-def _reshape(x: Dims, sizes: Any) -> tuple[int, ...]:
-    out = list((sizes,) if isinstance(sizes, int) else sizes)
-    if -1 in out:
-        rest = -math.prod(out)
-        out[out.index(-1)] = math.prod(x) // rest if rest else 0
-    if math.prod(out) != math.prod(x):
-        raise ShapeError(f"{tuple(x)} does not reshape to {tuple(sizes)}")
-    return tuple(out)
-
-
-def _expand(x: Dims, sizes: Dims) -> tuple[int, ...]:
-    lead = len(sizes) - len(x)
-    return tuple(x[i - lead] if s == -1 else s for i, s in enumerate(sizes))
-
-
-def _swap(x: Dims, a: int, b: int) -> tuple[int, ...]:
-    out = list(x)
-    if out:
-        out[a], out[b] = out[b], out[a]
-    return tuple(out)
-
-
-def _squeeze(x: Dims, dim: Any = None) -> tuple[int, ...]:
-    gone = _dims(dim, len(x))
-    return tuple(s for i, s in enumerate(x) if s != 1 or i not in gone)
-
-
-def _unsqueeze(x: Dims, dim: int) -> tuple[int, ...]:
-    at = dim + len(x) + 1 if dim < 0 else dim
-    return (*x[:at], 1, *x[at:])
-
-
-def _flatten(x: Dims, start: int = 0, end: int = -1) -> tuple[int, ...]:
-    if not x:
-        return (1,)
-    a, b = start % len(x), end % len(x)
-    return (*x[:a], math.prod(x[a : b + 1]), *x[b + 1 :])
-
-
-def _without(x: Dims, dim: int, *_: Any) -> tuple[int, ...]:
-    at = dim % len(x)
-    return (*x[:at], *x[at + 1 :])
-
-
-def _with(x: Dims, dim: int, n: int) -> tuple[int, ...]:
-    at = dim % len(x) if x else 0
-    return (*x[:at], n, *x[at + 1 :])
-
-
-def _slice(x: Dims, dim: int, start: Any = None, end: Any = None, step: int = 1) -> tuple[int, ...]:
-    return _with(x, dim, len(range(*slice(start, end, step).indices(x[dim]))))
-
-
-def _cat(tensors: Sequence[Dims], dim: int = 0) -> tuple[int, ...]:
-    kept = [s for s in tensors if tuple(s) != (0,)] or [tensors[0]]
-    return _with(kept[0], dim, sum(s[dim] for s in kept))
-
-
-def _stack(tensors: Sequence[Dims], dim: int = 0) -> tuple[int, ...]:
-    x = tensors[0]
-    at = dim + len(x) + 1 if dim < 0 else dim
-    return (*x[:at], len(tensors), *x[at:])
-
-
-def _repeat(x: Dims, repeats: Dims) -> tuple[int, ...]:
-    lead = len(repeats) - len(x)
-    return tuple(r * s for r, s in zip(repeats, (*(1,) * lead, *x), strict=True))
-
-
-def _pad(x: Dims, pad: Dims) -> tuple[int, ...]:
-    out = list(x)
-    for i in range(len(pad) // 2):
-        out[-1 - i] += pad[2 * i] + pad[2 * i + 1]
-    return tuple(out)
-
-
-def _split(x: Dims, size: Any, dim: int = 0) -> Any:
-    n = x[dim]
-    parts = [min(size, n - i) for i in range(0, n, size)] or [0] if isinstance(size, int) else list(size)
-    return tuple(_with(x, dim, p) for p in parts)
-
-
-def _arange(start: float, end: Any = None, step: float = 1) -> tuple[int, ...]:
-    a, b = (0, start) if end is None else (start, end)
-    return (max(0, math.ceil((b - a) / step)),)
-
-
-SHAPES: dict[str, Callable[..., Any]] = {
-    "same": lambda x: tuple(x),
-    "broadcast": _broadcast,
-    "reduce": _reduce,
-    "matmul": _matmul,
-    "reshape": _reshape,
-    "expand": _expand,
-    "permute": lambda x, dims: tuple(x[d] for d in dims),
-    "swap_dims": _swap,
-    "squeeze": _squeeze,
-    "unsqueeze": _unsqueeze,
-    "flatten": _flatten,
-    "select": _without,
-    "slice": _slice,
-    "narrow": lambda x, dim, start, length: _with(x, dim, length),
-    "cat": _cat,
-    "stack": _stack,
-    "repeat": _repeat,
-    "pad": _pad,
-    "split": _split,
-    "unbind": lambda x, dim=0: (_without(x, dim),) * x[dim],
-    "index_select": lambda x, dim, index: _with(x, dim, math.prod(index)),
-    "resize_dim": _with,
-    "append_dim": lambda x, n: (*x, n),
-    "concat": lambda *parts: tuple(s for p in parts for s in ((p,) if isinstance(p, int) else p)),
-    "outer": lambda a, b: (a[0], b[0]),
-    "linear": lambda x, weight: (*x[:-1], *weight[:-1]),
-    "sizes": lambda size: (size,) if isinstance(size, int) else tuple(size),
-    "scalar": lambda: (),
-    "arange": _arange,
-    "eye": lambda n, m=None: (n, n if m is None else m),
-}
 
 
 @cache

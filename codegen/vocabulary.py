@@ -17,6 +17,8 @@ DIMS_OPT = Type(Base.INT, optional=True, is_list=True)
 DTYPE_OPT = Type(Base.DTYPE, optional=True)
 STR_OPT = Type(Base.STR, optional=True)
 SHAPES = Type(Base.INT, is_list=True, size=-1)  # the shapes of a list of tensors
+FLOATS = Type(Base.FLOAT, is_list=True)
+FLOATS_OPT = Type(Base.FLOAT, optional=True, is_list=True)
 TENSOR_OPT = Type(Base.TENSOR, optional=True)
 
 
@@ -48,6 +50,7 @@ _ALL = (
     _h("size", INT, ("x", TENSOR), ("dim", INT)),
     _h("len", INT, ("x", TENSORS)),
     _h("len", INT, ("x", DIMS)),
+    _h("len", INT, ("x", FLOATS)),
     _h("reduced_count", INT, ("sizes", DIMS), ("dim", DIMS_OPT)),
     _h("negative", DIMS, ("dims", DIMS)),
     _h("dims_of", DIMS, ("dim", INT_OPT)),
@@ -81,6 +84,30 @@ _ALL = (
     _h("joined", DIMS, ("a", DIMS), ("b", DIMS)),
     _h("without_dims", DIMS, ("n", INT), ("dim", DIMS_OPT)),
     _h("epsilon", FLOAT, ("dtype", DTYPE)),
+    _h("first_of_size", INT, ("sizes", DIMS), ("n", INT)),
+    _h("within_sizes", BOOL, ("sizes", DIMS), ("least", INT)),
+    _h("wrap_dim", INT, ("dim", INT), ("n", INT)),
+    _h("per_dim", DIMS, ("given", DIMS), ("n", INT)),
+    _h("starts", DIMS, ("lengths", DIMS)),
+    _h("kept_sizes", DIMS, ("given", DIMS), ("sizes", DIMS)),
+    _h("resized", DIMS, ("sizes", DIMS), ("size", DIMS_OPT), ("scale", FLOATS_OPT)),
+    _h("kept_scales", FLOATS, ("n", INT), ("scale", FLOATS_OPT), ("recompute", BOOL)),
+    _h("unpool_sizes", DIMS, ("natural", DIMS), ("step", DIMS), ("wanted", DIMS_OPT)),
+    # Facts of dtypes.
+    _h("is_whole", BOOL, ("dtype", DTYPE)),
+    _h("floating_dtype", DTYPE, ("dtype", DTYPE)),
+    _h("default_dtype", DTYPE),
+    _h("largest_of", FLOAT, ("dtype", DTYPE)),
+    _h("whole_limit", INT, ("dtype", DTYPE)),
+    # Facts of lists of tensors: the size they have together, and the first that differs (-1: none).
+    _h("broadcast_sizes", DIMS, ("tensors", TENSORS)),
+    _h("odd_one", INT, ("tensors", TENSORS), ("least", INT), ("most", INT)),
+    _h("first_unlike", INT, ("tensors", TENSORS)),
+    # Values that are read. Inside vmap they differ from sample to sample: a check of them is left out.
+    _h("readable", BOOL, ("x", TENSOR)),
+    _h("within", BOOL, ("x", TENSOR), ("low", FLOAT), ("high", FLOAT)),
+    _h("least", FLOAT, ("x", TENSOR)),
+    _h("greatest", FLOAT, ("x", TENSOR)),
     # Tensors from nothing but sizes.
     _h("zeros", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
     _h("ones", TENSOR, ("sizes", DIMS), ("dtype", DTYPE_OPT, None), template=True),
@@ -97,6 +124,7 @@ _ALL = (
     _h("conj_of", TENSOR, ("x", TENSOR)),
     _h("mT", TENSOR, ("x", TENSOR)),
     _h("mH", TENSOR, ("x", TENSOR)),
+    _h("shorten_rows", TENSOR, ("table", TENSOR), ("index", TENSOR), ("max_norm", FLOAT), ("norm_type", FLOAT)),
 )
 # Several of a name are overloads, tried in order.
 HELPERS: dict[str, tuple[Helper, ...]] = {}

@@ -24,14 +24,6 @@ long, double, float, half = int64, float64, float32, float16  # noqa: F405  PyTo
 short, int, cfloat, cdouble = int16, int32, complex64, complex128  # noqa: F405
 
 from . import autograd as autograd  # noqa: E402
-from ._compare import allclose as allclose  # noqa: E402
-from ._compare import equal as equal  # noqa: E402
-from ._queries import broadcast_shapes as broadcast_shapes  # noqa: E402
-from ._queries import is_complex as is_complex  # noqa: E402
-from ._queries import is_floating_point as is_floating_point  # noqa: E402
-from ._queries import is_inference as is_inference  # noqa: E402
-from ._queries import is_nonzero as is_nonzero  # noqa: E402
-from ._queries import numel as numel  # noqa: E402
 
 _LAZY = (
     *("amp", "array_api", "fft", "func", "library", "linalg", "memory", "nn", "random", "special", "testing", "utils"),

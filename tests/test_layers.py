@@ -22,6 +22,7 @@ CPP_ROOMS = [
     ["generated/cpp/ops"],
     ["csrc/python"],
     ["generated/cpp/bind"],
+    ["generated/cpp/tests"],
 ]
 CPP_RANK = {room: rank for rank, rooms in enumerate(CPP_ROOMS) for room in rooms}
 PYTHON_FLOOR = CPP_RANK["csrc/python"]

@@ -71,12 +71,15 @@ class Variant:
     def generate(self) -> subprocess.CompletedProcess[str]:
         return self.codegen("write", "--out", str(self.src / "generated"), capture=True)
 
+    def configure(self) -> None:
+        configure = ["cmake", "-S", str(self.src), "-B", str(self.build_dir), "-G", "Ninja"]
+        configure += [f"-DPython_EXECUTABLE={sys.executable}", *self.options]
+        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+
     def build(self) -> None:
         """Configures once, then compiles what changed; raises CalledProcessError where the compiler refuses."""
         if not (self.build_dir / "build.ninja").exists():
-            configure = ["cmake", "-S", str(self.src), "-B", str(self.build_dir), "-G", "Ninja"]
-            configure += [f"-DPython_EXECUTABLE={sys.executable}", *self.options]
-            subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+            self.configure()
         subprocess.run(["cmake", "--build", str(self.build_dir)], check=True)
         link = [sys.executable, str(ROOT / "tools" / "dev_site.py"), str(self.site), str(self.src)]
         subprocess.run(link, check=True)

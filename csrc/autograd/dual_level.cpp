@@ -1,4 +1,4 @@
-// The open forward levels, each with the chain of its tangents.
+// The open forward levels of a thread, each with the chain of its tangents.
 #include "autograd/dual_level.h"
 
 #include "autograd/engine.h"
@@ -12,13 +12,24 @@ struct Open {
   bool exclusive;
   std::unique_ptr<Tangent*> first;  // at an address of its own: the chain points back to it
 };
-// Guarded by the host's lock, like the tensors they speak of.
-std::vector<Open> g_open;
-std::uint32_t g_last_level = 0;
+/// Those of one thread. Tensors may be shared: a level of another thread is not open here.
+struct Levels {
+  std::vector<Open> open;
+  // A thread that ends with a level open leaves duals behind, whose chain must not lose its head.
+  ~Levels() {
+    for (Open& o : open) static_cast<void>(o.first.release());
+  }
+};
+std::vector<Open>& levels_here() {
+  thread_local Levels levels;
+  return levels.open;
+}
+std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
 
 Open* find(std::uint32_t level) {
-  for (std::size_t i = g_open.size(); i-- > 0;)
-    if (g_open[i].number == level) return &g_open[i];
+  std::vector<Open>& open = levels_here();
+  for (std::size_t i = open.size(); i-- > 0;)
+    if (open[i].number == level) return &open[i];
   return nullptr;
 }
 
@@ -34,29 +45,34 @@ void unlink(Tangent* t) {
 
 }  // namespace
 
-std::uint32_t current_level() { return g_open.empty() ? 0 : g_open.back().number; }
+std::uint32_t current_level() {
+  const std::vector<Open>& open = levels_here();
+  return open.empty() ? 0 : open.back().number;
+}
 bool is_open(std::uint32_t level) { return find(level) != nullptr; }
 
 std::uint32_t enter_level(bool exclusive) {
+  std::vector<Open>& open = levels_here();
   if (exclusive)
-    for (const Open& o : g_open)
+    for (const Open& o : open)
       if (o.exclusive)
         runtime_error(
             "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
             "which nests");
-  g_open.push_back({++g_last_level, exclusive, std::make_unique<Tangent*>(nullptr)});
+  open.push_back({++g_last_level, exclusive, std::make_unique<Tangent*>(nullptr)});
   modes::word |= modes::kForward;
   return g_last_level;
 }
 
 void exit_level(std::uint32_t level) {
-  if (g_open.empty()) runtime_error("Trying to exit a forward AD level when no level is currently active.");
-  if (level != g_open.back().number)
+  std::vector<Open>& open = levels_here();
+  if (open.empty()) runtime_error("Trying to exit a forward AD level when no level is currently active.");
+  if (level != open.back().number)
     runtime_error("Trying to exit a forward AD level that was not the last one that was created: level ", level,
-                  ", open is ", g_open.back().number);
-  const Open gone = std::move(g_open.back());
-  g_open.pop_back();
-  if (g_open.empty()) modes::word &= ~std::uint32_t(modes::kForward);
+                  ", open is ", open.back().number);
+  const Open gone = std::move(open.back());
+  open.pop_back();
+  if (open.empty()) modes::word &= ~std::uint32_t(modes::kForward);
   while (Tangent* t = *gone.first) {
     unlink(t);
     const TensorRef value = std::move(t->value);  // freed last: it may be the end of other duals

@@ -44,6 +44,19 @@ bool SavedValue::save_packed(const TensorRef& t) {
   return true;
 }
 
+namespace {
+
+template <class F>
+void save_tangents(const TensorRef& t, F&& extra) {
+  if (!t->has_tangent()) return;
+  SavedValue::Extra& e = extra();
+  dual::LevelList levels;
+  dual::collect_levels(t, levels);
+  for (std::uint32_t level : levels) e.tangents.emplace_back(level, dual::tangent_of(t, level));
+}
+
+}  // namespace
+
 void SavedValue::save_special(const TensorRef& t, const Shape* like) {
   if (t->is_inference())
     runtime_error(
@@ -55,19 +68,17 @@ void SavedValue::save_special(const TensorRef& t, const Shape* like) {
     keep(t->storage(), t->is_python_subclass() || t->has_tangent() ? nullptr : like);
     if (t->is_python_subclass()) ensure_extra(nullptr).subclass = t;
   }
-  if (t->has_tangent()) {
-    Extra& e = ensure_extra(nullptr);
-    dual::LevelList levels;
-    dual::collect_levels(t, levels);
-    for (std::uint32_t level : levels) e.tangents.emplace_back(level, dual::tangent_of(t, level));
-  }
+  save_tangents(t, [&]() -> Extra& { return ensure_extra(nullptr); });
 }
 
 void SavedValue::save_special_output(const TensorRef& t, const Shape* like) {
   if (t->is_inference()) return save_special(t, like);  // raises
   // Without its history: a hook that keeps what it is given must not close a cycle through this node.
-  if (modes::any(modes::kSavedHooks) && save_packed(TensorImpl::make(t->storage()))) return;
-  keep(t->storage(), like);
+  if (!modes::any(modes::kSavedHooks) || !save_packed(TensorImpl::make(t->storage())))
+    keep(t->storage(), t->has_tangent() ? nullptr : like);
+  save_tangents(t, [&]() -> Extra& {
+    return ensure_extra(nullptr);
+  });  // those of an in-place op; others come when they are known
 }
 
 void SavedValue::set_tangent(const Node& node, const TensorRef& tangent, std::uint32_t level) {

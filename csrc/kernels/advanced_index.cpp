@@ -174,7 +174,9 @@ void each_picked(const Picks& p, T* self, T* other, const Strides& other_strides
     ob.push_back(0);
     Rows<2> base(with_row, {&sb, &ob});
     Rows<2> inner(after, {&after_self, &other_after});
-    std::int64_t at_outer = -1;
+    if (b == e) return;
+    std::int64_t at_outer = b / count;
+    base.seek(at_outer);
     for (std::int64_t k = b; k < e; ++k) {
       if (k / count != at_outer) base.seek(at_outer = k / count);
       const std::int64_t i = k % count;

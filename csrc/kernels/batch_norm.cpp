@@ -122,7 +122,7 @@ std::array<Storage, 3> native_batch_norm(const OpSchema& op, const Storage& inpu
     } else {
       const bool streamed = streams_rows(a.outer * a.n, a.inner * int64_t(sizeof(T)));
       parallel_for(0, a.outer * a.n, grain_for(0.15 * double(a.inner)), [&](int64_t b, int64_t e) {
-        write_rows(to, a.inner, b, e, streamed, [&](int64_t i, T* row) {
+        write_rows(to, a.inner, b, e, streamed, {px}, [&](int64_t i, T* row) {
           const int64_t ch = i % a.n;
           l.affine(a.inner, px + i * a.inner, pm[ch], scale[ch], shift[ch], row);
         });
@@ -188,7 +188,7 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
       for (int64_t c = c0; c < c1; ++c)
         for (int64_t o = 0; o < a.outer; ++o) {
           const int64_t at = o * a.n + c;
-          write_rows(to, a.inner, at, at + 1, streamed, [&](int64_t i, T* row) {
+          write_rows(to, a.inner, at, at + 1, streamed, {}, [&](int64_t i, T* row) {
             l.combine(a.inner, pg + i * a.inner, px + i * a.inner, pm[c], ka[c], kb[c], kc[c], row);
           });
         }

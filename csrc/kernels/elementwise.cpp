@@ -71,24 +71,62 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
   run_tiles(walk, {tiles, n}, loop, params);
 }
 
-// One thread's part of a large result, block by block through the first cache.
-void run_streamed(Loop loop, std::int64_t n, char* const* data, const std::int64_t* item, std::size_t operands,
-                  const Scalar* params) {
-  alignas(64) char block[kStreamBlock];
-  char* at[kMaxOperands];
-  for (std::size_t i = 1; i < operands; ++i) at[i] = data[i];
-  at[0] = block;
-  const std::int64_t step = kStreamBlock / item[0];
-  char* to = data[0];
-  for (std::int64_t i = 0; i < n; i += step) {
-    const std::int64_t k = std::min(step, n - i);
-    loop(k, at, params);
-    for (std::size_t o = 1; o < operands; ++o) at[o] += k * item[o];
-    stream(to, block, k * item[0]);
-    to += k * item[0];
+// Up to how many elements one value repeated is kept in a block.
+constexpr std::int64_t kRepeated = 1024;
+
+// One thread's part of a large result. An operand whose item is 0 stands still: one value, repeated in a block.
+struct Flat {
+  Loop loop;
+  const Scalar* params;
+  std::size_t operands;
+  std::int64_t item[kMaxOperands];
+
+  // Block by block through the first cache, and from there past the others.
+  void stream_through(std::int64_t n, char* const* data) const {
+    alignas(64) char block[kStreamBlock];
+    char* at[kMaxOperands];
+    std::int64_t largest = item[0];
+    for (std::size_t i = 1; i < operands; ++i) at[i] = data[i], largest = std::max(largest, item[i]);
+    at[0] = block;
+    char* to = data[0];
+    for (std::int64_t i = 0, step = kStreamBlock / largest; i < n; i += step) {
+      const std::int64_t k = std::min(step, n - i);
+      loop(k, at, params);
+      for (std::size_t o = 1; o < operands; ++o) {
+        if (item[o]) prefetch(at[o] + kStreamAhead, k * item[o]);
+        at[o] += k * item[o];
+      }
+      stream(to, block, k * item[0]);
+      to += k * item[0];
+    }
+    stream_fence();
   }
-  stream_fence();
-}
+  void in_steps(std::int64_t n, char* const* data, std::int64_t step) const {
+    char* at[kMaxOperands];
+    for (std::size_t o = 0; o < operands; ++o) at[o] = data[o];
+    for (std::int64_t i = 0; i < n; i += step) {
+      const std::int64_t k = std::min(step, n - i);
+      loop(k, at, params);
+      for (std::size_t o = 0; o < operands; ++o) at[o] += k * item[o];
+    }
+  }
+  // `step`: how many elements of a repeated value there are.
+  void run(std::int64_t n, char* const* data, std::int64_t step) const {
+    if (n <= step && n < kParallelFrom) return loop(n, data, params);
+    bool streamed = streams(std::size_t(n * item[0]));
+    // In place the lines written are the lines just read.
+    for (std::size_t i = 1; i < operands; ++i) streamed &= data[i] != data[0];
+    modes::Unlocked unlocked(n >= kUnlockFrom);
+    parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
+      char* at[kMaxOperands];
+      for (std::size_t i = 0; i < operands; ++i) at[i] = data[i] + b * item[i];
+      if (streamed)
+        stream_through(e - b, at);
+      else
+        in_steps(e - b, at, step);
+    });
+  }
+};
 
 // Contiguous operands that are already of the loop's type.
 void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<const Storage* const> inputs,
@@ -97,24 +135,9 @@ void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<co
   data[0] = out;
   for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
   if (n < kParallelFrom) return loop(n, data, params);
-  std::int64_t item[kMaxOperands];
-  item[0] = std::int64_t(item_size(t.out));
-  for (std::size_t i = 0; i < inputs.size(); ++i) item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
-  // A loop over one input as large is bound by its arithmetic at first, and would wait for its stores.
-  std::int64_t touched = 0;
-  for (std::size_t i = 0; i <= inputs.size(); ++i) touched += n * item[i];
-  bool streamed = streams(std::size_t(n * item[0])) && std::size_t(touched) >= 3 * stream_from();
-  // In place the lines written are the lines just read.
-  for (std::size_t i = 1; i <= inputs.size(); ++i) streamed &= data[i] != data[0];
-  modes::Unlocked unlocked(n >= kUnlockFrom);
-  parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
-    char* at[kMaxOperands];
-    for (std::size_t i = 0; i <= inputs.size(); ++i) at[i] = data[i] + b * item[i];
-    if (streamed)
-      run_streamed(loop, e - b, at, item, inputs.size() + 1, params);
-    else
-      loop(e - b, at, params);
-  });
+  Flat flat{loop, params, inputs.size() + 1, {std::int64_t(item_size(t.out))}};
+  for (std::size_t i = 0; i < inputs.size(); ++i) flat.item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
+  flat.run(n, data, n);
 }
 
 // Whether the operands can go to the loop as they are: same sizes, contiguous, of one dtype that is its own compute type.
@@ -145,19 +168,19 @@ Storage allocate_like(const Shape& sizes, Dtype dtype, std::span<const Storage* 
 // Two operands, the second a single value (x + 2, x * scale): its block is filled once.
 bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage& first, const Storage& value,
                     const Scalar* params) {
-  constexpr std::int64_t kSmall = 256;
   const std::int64_t n = out.numel();
-  if (n > kSmall || !first.is_contiguous() || first.dtype() != t.compute || t.out != t.out_compute) return false;
-  alignas(64) char block[kSmall * 16];
+  if (!first.is_contiguous() || first.dtype() != t.compute || t.out != t.out_compute) return false;
+  alignas(64) char block[kRepeated * 16];
   const int item = int(item_size(t.compute));
   alignas(16) char one[16];
   if (value.dtype() == t.compute)
     std::memcpy(one, value.raw(), std::size_t(item));
   else
     staging->convert[int(value.dtype())][int(t.compute)](one, value.raw(), 1);
-  staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, n);
+  staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, std::min(n, kRepeated));
   char* data[] = {out.raw(), first.raw(), block};
-  loop(n, data, params);
+  const Flat flat{loop, params, 3, {std::int64_t(item_size(t.out)), item, 0}};
+  flat.run(n, data, kRepeated);
   return true;
 }
 
@@ -190,7 +213,28 @@ bool run_repeated(Loop loop, const Types& t, const Storage& out, std::span<const
 
 }  // namespace
 
+namespace {
+
+// Numbers alone (1 / 3 in a formula, both Python's): their result is a number too, in full precision, and its dtype waits
+// for the first tensor it meets. Under a mask (where) there is a tensor.
+bool numbers_only(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
+  if (spec.mask_inputs) return false;
+  for (const Storage* s : inputs)
+    if (!s->wrapped_number()) return false;
+  return true;
+}
+
+}  // namespace
+
 Dtype common_dtype(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
+  if (TP_UNLIKELY(inputs[0]->wrapped_number() && numbers_only(spec, inputs))) {
+    Category c = spec.promote == Promote::Common ? Category::Bool : Category::Float;
+    for (const Storage* s : inputs) c = std::max(c, category(s->dtype()));
+    return c == Category::Complex ? Dtype::C128
+        : c == Category::Float    ? Dtype::F64
+        : c == Category::Integer  ? Dtype::I64
+                                  : Dtype::Bool;
+  }
   Promotion p;
   bool any = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -252,6 +296,12 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
   check_count(spec, inputs.size());
   const Types t = types_of(spec, common_dtype(spec, inputs));
   const Loop loop = loop_for(spec, loops, t.common);
+  if (TP_UNLIKELY(first.wrapped_number() && numbers_only(spec, inputs))) {
+    Storage out = empty({}, t.out);
+    run_general(spec, loop, t, out, inputs, params.data());
+    out.set_wrapped_number(t.out != Dtype::Bool);
+    return out;
+  }
   if (inputs.size() == 2 && spec.mask_inputs == 0 && inputs[1]->numel() == 1 && inputs[1]->dim() <= first.dim()) {
     Storage out = allocate_like(first.sizes(), t.out, inputs);
     if (out.numel() == 0 || run_with_value(loop, t, out, first, *inputs[1], params.data())) return out;

@@ -164,7 +164,8 @@ void own_product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T
     scale_rows(m, n, beta, c, ldc, bias);
     beta = one<T>();
   }
-  call_small(SmallGemmArgs<T>{1, m, n, k, a.p, 0, a.rs, a.cs, b.p, 0, b.rs, b.cs, c, 0, ldc, alpha, beta});
+  const bool past = streams(std::size_t(m) * std::size_t(n) * sizeof(T));
+  call_small(SmallGemmArgs<T>{1, m, n, k, a.p, 0, a.rs, a.cs, b.p, 0, b.rs, b.cs, c, 0, ldc, alpha, beta, past});
 }
 
 /// Whether this machine has a product of our own for T that is the better one at these sizes; if so, does it.
@@ -246,7 +247,7 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
              const T* bias, bool threads) {
   if (m == 0 || n == 0) return;
   if (k == 0 || alpha == T{}) return scale_rows(m, n, beta, c, ldc, bias);
-  if constexpr (!kLibrary<T>) {
+  const auto all_own = [&] {
     const auto piece = [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
       own_product<T>(i1 - i0, j1 - j0, k, alpha, {a.p + i0 * a.rs, a.rs, a.cs}, {b.p + j0 * b.cs, b.rs, b.cs}, beta,
                      c + i0 * ldc + j0, ldc, bias ? bias + j0 : nullptr);
@@ -255,7 +256,11 @@ void product(int64_t m, int64_t n, int64_t k, T alpha, MatRef<T> a, MatRef<T> b,
       over_grid<T>(m, n, k, piece);
     else
       piece(0, m, 0, n);
+  };
+  if constexpr (!kLibrary<T>) {
+    all_own();
   } else {
+    if (!kComplex<T> && is_outer_product(n, k)) return all_own();
     if (is_small_product(m, n, k)) return own_product(m, n, k, alpha, a, b, beta, c, ldc, bias);
     const auto own_piece = [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
       return panel_product<T>(i1 - i0, j1 - j0, k, alpha, {a.p + i0 * a.rs, a.rs, a.cs}, {b.p + j0 * b.cs, b.rs, b.cs},
@@ -309,11 +314,13 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatRe
                   BatchOffsets b_at, T beta, T* c) {
   if (batch == 0 || m == 0 || n == 0) return;
   const double flops = 2.0 * double(m) * double(n) * double(k);
-  if (k > 0 && is_small_product(m, n, k) && !a_at.list && !b_at.list) {
+  const bool small = is_small_product(m, n, k) || (!kComplex<T> && is_outer_product(n, k));
+  if (k > 0 && small && !a_at.list && !b_at.list) {
     const int64_t grain = grain_for(4 + flops / 20);
+    const bool past = streams(std::size_t(batch) * std::size_t(m) * std::size_t(n) * sizeof(T));
     return parallel_for(0, batch, grain, [&](int64_t s, int64_t e) {
       call_small(SmallGemmArgs<T>{e - s, m, n, k, a.p + s * a_at.step, a_at.step, a.rs, a.cs, b.p + s * b_at.step,
-                                  b_at.step, b.rs, b.cs, c + s * m * n, m * n, n, alpha, beta});
+                                  b_at.step, b.rs, b.cs, c + s * m * n, m * n, n, alpha, beta, past});
     });
   }
   const auto one_product = [&](int64_t i, bool threads) {

@@ -63,6 +63,22 @@ TP_LAPACK_COMMON(c64, float, c, ungqr, heevd)
 TP_LAPACK_COMMON(c128, double, z, ungqr, heevd)
 #undef TP_LAPACK_COMMON
 
+// Factors of an indefinite matrix, symmetric or (of complex numbers) Hermitian, and systems with them.
+#define TP_LAPACK_INDEFINITE(T, p, factor, solve)                                          \
+  inline int factor(int n, T* a, int ld, int* pivots) {                                    \
+    return scipy_LAPACKE_##p##factor(LAPACK_COL_MAJOR, 'L', n, a, ld, pivots);             \
+  }                                                                                        \
+  inline int solve(int n, int rhs, const T* a, int ld, const int* pivots, T* b, int ldb) { \
+    return scipy_LAPACKE_##p##solve(LAPACK_COL_MAJOR, 'L', n, rhs, a, ld, pivots, b, ldb); \
+  }
+TP_LAPACK_INDEFINITE(float, s, sytrf, sytrs)
+TP_LAPACK_INDEFINITE(double, d, sytrf, sytrs)
+TP_LAPACK_INDEFINITE(c64, c, sytrf, sytrs)
+TP_LAPACK_INDEFINITE(c128, z, sytrf, sytrs)
+TP_LAPACK_INDEFINITE(c64, c, hetrf, hetrs)
+TP_LAPACK_INDEFINITE(c128, z, hetrf, hetrs)
+#undef TP_LAPACK_INDEFINITE
+
 // Eigenvalues of a general matrix: real ones come in two parts, and vectors of a conjugate pair in two real columns.
 inline int geev(char vectors, int n, float* a, int ld, float* re, float* im, float* v, int ldv) {
   return scipy_LAPACKE_sgeev(LAPACK_COL_MAJOR, 'N', vectors, n, a, ld, re, im, nullptr, 1, v, ldv);

@@ -102,4 +102,11 @@ TP_API std::array<Storage, 3> linalg_lu_core(const OpSchema& op, const Storage& 
 // kernel: linalg_refused
 TP_API Storage linalg_refused(const OpSchema& op, const Storage& A, std::string_view message);
 
+/// (LD, pivots, info) of symmetric or Hermitian matrices, read from their lower triangles: L D L^T with blocks of one or two.
+// kernel: linalg_ldl_factor
+TP_API std::array<Storage, 3> linalg_ldl_factor(const OpSchema& op, const Storage& A, bool hermitian);
+// kernel: linalg_ldl_solve
+TP_API Storage linalg_ldl_solve(const OpSchema& op, const Storage& LD, const Storage& pivots, const Storage& B,
+                                bool hermitian);
+
 }  // namespace tp::kernels

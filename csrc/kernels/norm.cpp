@@ -58,7 +58,7 @@ std::array<Storage, 3> trailing_backward(const OpSchema& op, const Storage& g, c
     const bool streamed = to && streams_rows(r.count, r.n * int64_t(sizeof(T)));
     sum_over_rows<T>(r.count, r.n, 0.6 * double(r.n), mutable_or_null<T>(gw), mutable_or_null<T>(gb),
                      [&](int64_t b, int64_t e, T* sum_w, T* sum_b) {
-                       write_rows(to, r.n, b, e, streamed, [&](int64_t i, T* row) {
+                       write_rows(to, r.n, b, e, streamed, {pg, px}, [&](int64_t i, T* row) {
                          l.row_backward(r.n, pg + i * r.n, px + i * r.n, pm ? pm[i] : T(0), pr[i], pw, centered,
                                         to ? row : nullptr, sum_w, sum_b);
                        });
@@ -98,13 +98,14 @@ std::array<Storage, 3> native_layer_norm(const OpSchema& op, const Storage& inpu
     const T *px = x.data<T>(), *pw = data_or_null<T>(w), *pb = data_or_null<T>(c);
     T *to = out.data<T>(), *pm = mean.data<T>(), *pr = rstd.data<T>();
     modes::Unlocked unlocked(x.numel() > 100000);
+    const bool streamed = streams_rows(r.count, r.n * int64_t(sizeof(T)));
     parallel_for(0, r.count, grain_for(0.3 * double(r.n)), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) {
+      write_rows(to, r.n, b, e, streamed, {px}, [&](int64_t i, T* row) {
         T m2;
         l.moments(r.n, px + i * r.n, pm + i, &m2);
         pr[i] = T(1) / std::sqrt(m2 / T(r.n) + T(eps));
-        l.normalize(r.n, px + i * r.n, pm[i], pr[i], pw, pb, to + i * r.n);
-      }
+        l.normalize(r.n, px + i * r.n, pm[i], pr[i], pw, pb, row);
+      });
     });
   });
   return {in_dtype(out, result), mean, rstd};

@@ -142,6 +142,15 @@ Storage randint_high(const OpSchema& op, int64_t high, const Dims& size, Generat
   return randint(op, 0, high, size, generator, dtype);
 }
 
+Storage randint_like(const OpSchema& op, const Storage& input, int64_t low, int64_t high, Generator* generator,
+                     std::optional<Dtype> dtype) {
+  return randint(op, low, high, input.sizes(), generator, dtype.value_or(input.dtype()));
+}
+Storage randint_like_high(const OpSchema& op, const Storage& input, int64_t high, Generator* generator,
+                          std::optional<Dtype> dtype) {
+  return randint_like(op, input, 0, high, generator, dtype);
+}
+
 Storage randperm(const OpSchema& op, int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(n < 0)) value_error(op.name, ": n must not be negative; it is ", n);
   Storage s = empty({n}, Dtype::I64), words = empty({n}, Dtype::I64);

@@ -55,6 +55,13 @@ TP_API Storage randint_high(const OpSchema& op, std::int64_t high, const Dims& s
                             std::optional<Dtype> dtype);
 // kernel: randperm
 TP_API Storage randperm(const OpSchema& op, std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
+/// randint in the sizes, and where no dtype is given the dtype, of another tensor.
+// kernel: randint_like
+TP_API Storage randint_like(const OpSchema& op, const Storage& input, std::int64_t low, std::int64_t high,
+                            Generator* generator, std::optional<Dtype> dtype);
+// kernel: randint_like_high
+TP_API Storage randint_like_high(const OpSchema& op, const Storage& input, std::int64_t high, Generator* generator,
+                                 std::optional<Dtype> dtype);
 // kernel: rand_like
 TP_API Storage rand_like(const OpSchema& op, const Storage& input, Generator* generator, std::optional<Dtype> dtype);
 // kernel: randn_like

@@ -178,29 +178,29 @@ Storage prod(const OpSchema& op, const Storage& input, std::optional<std::int64_
 }
 
 Storage amax(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim) {
-  return extreme(op, input, dim, keepdim, folds->max);
+  return extreme(op, input, dim, keepdim, extremes->max);
 }
 Storage amin(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim) {
-  return extreme(op, input, dim, keepdim, folds->min);
+  return extreme(op, input, dim, keepdim, extremes->min);
 }
 Storage argmax(const OpSchema& op, const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
-  return arg_extreme(op, input, dim, keepdim, folds->argmax);
+  return arg_extreme(op, input, dim, keepdim, extremes->argmax);
 }
 Storage argmin(const OpSchema& op, const Storage& input, std::optional<std::int64_t> dim, bool keepdim) {
-  return arg_extreme(op, input, dim, keepdim, folds->argmin);
+  return arg_extreme(op, input, dim, keepdim, extremes->argmin);
 }
 std::array<Storage, 2> max_dim(const OpSchema& op, const Storage& input, std::int64_t dim, bool keepdim) {
-  return extreme_with_index(op, input, dim, keepdim, folds->argmax);
+  return extreme_with_index(op, input, dim, keepdim, extremes->argmax);
 }
 std::array<Storage, 2> min_dim(const OpSchema& op, const Storage& input, std::int64_t dim, bool keepdim) {
-  return extreme_with_index(op, input, dim, keepdim, folds->argmin);
+  return extreme_with_index(op, input, dim, keepdim, extremes->argmin);
 }
 
 Storage any(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim) {
-  return truth(op, input, dim, keepdim, folds->max[int(Compute::B8)], false);
+  return truth(op, input, dim, keepdim, extremes->max[int(Compute::B8)], false);
 }
 Storage all(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim) {
-  return truth(op, input, dim, keepdim, folds->min[int(Compute::B8)], true);
+  return truth(op, input, dim, keepdim, extremes->min[int(Compute::B8)], true);
 }
 Storage count_nonzero(const OpSchema& op, const Storage& input, const Dims& dim) {
   static constexpr Dtype kBool = Dtype::Bool;
@@ -258,7 +258,7 @@ Storage vector_norm(const OpSchema& op, const Storage& given, const Scalar& ord,
   FoldCall call{};
   if (std::isinf(p)) {
     require_elements(op, input, dims);
-    call.kernel = p > 0 ? &folds->max[int(Compute::F64)] : &folds->min[int(Compute::F64)];
+    call.kernel = p > 0 ? &extremes->max[int(Compute::F64)] : &extremes->min[int(Compute::F64)];
     call.map = &folds->abs_f64;
   } else if (p == 1) {
     call.kernel = &folds->sum_f64;

@@ -10,6 +10,7 @@
 namespace tp::kernels {
 
 const ReduceTable* const folds = &TP_PICK_TABLE(reduce_table);
+const ExtremeTable* const extremes = &TP_PICK_TABLE(extreme_table);
 
 namespace {
 

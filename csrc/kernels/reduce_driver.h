@@ -5,7 +5,8 @@
 
 namespace tp::kernels {
 
-extern const ReduceTable* const folds;  // the active table
+extern const ReduceTable* const folds;  // the active tables
+extern const ExtremeTable* const extremes;
 
 struct FoldCall {
   const FoldKernel* kernel;

@@ -43,8 +43,6 @@ struct ReduceTable {
   FoldKernel sum_f32, sum_f64, sum_i64;
   FoldKernel mean_f32, mean_f64;
   FoldKernel prod_f64, prod_i64, prod_c128;
-  FoldKernel max[kNumComputes], min[kNumComputes];  // B8, I32, I64, U64, F32, F64
-  FoldKernel argmax[kNumComputes], argmin[kNumComputes];  // the same; the first plane holds the int64 positions
   FoldKernel var_f32, var_f64;  // param: correction; std takes the root
   FoldKernel std_f32, std_f64;
   FoldKernel logsumexp_f32, logsumexp_f64;
@@ -54,5 +52,11 @@ struct ReduceTable {
   BlockMap nan_to_zero_f32, nan_to_zero_f64;
 };
 TP_DECLARE_TABLE(ReduceTable, reduce_table)
+
+struct ExtremeTable {
+  FoldKernel max[kNumComputes], min[kNumComputes];  // B8, I32, I64, U64, F32, F64
+  FoldKernel argmax[kNumComputes], argmin[kNumComputes];  // the same; the first plane holds the int64 positions
+};
+TP_DECLARE_TABLE(ExtremeTable, extreme_table)
 
 }  // namespace tp

@@ -225,4 +225,35 @@ Storage upsample_bicubic_slope(const OpSchema& op, const Storage& grad, const Di
   return slope(op, grad, sizes, scale, Filter::Cubic, align_corners);
 }
 
+namespace {
+double filter_weight(double t, bool cubic) {
+  t = std::fabs(t);
+  if (!cubic) return std::max(1 - t, 0.0);
+  constexpr double a = -0.5;
+  if (t < 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+  return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
+}
+}  // namespace
+
+Storage filter_rows(const OpSchema&, std::int64_t length, std::int64_t size, const std::vector<double>& scale,
+                    std::int64_t dim, bool cubic, bool align_corners) {
+  const double own = scale.empty() ? 0 : scale[std::size_t(dim)];
+  const double ratio = align_corners ? (size > 1 ? double(length - 1) / double(size - 1) : 0)
+      : own > 0                      ? 1 / own
+                                     : double(length) / double(size);
+  const double wide = std::max(ratio, 1.0), reach = (cubic ? 2 : 1) * wide;
+  Storage out = zeros_storage({size, length}, Dtype::F64);
+  for (std::int64_t i = 0; i < size; ++i) {
+    // Centres as image libraries count them, whatever align_corners says.
+    const double centre = ratio * (double(i) + 0.5);
+    const std::int64_t low = std::max<std::int64_t>(std::int64_t(centre - reach + 0.5), 0);
+    const std::int64_t high = std::min(std::int64_t(centre + reach + 0.5), length);
+    double* row = out.data<double>() + i * length;
+    double total = 0;
+    for (std::int64_t j = low; j < high; ++j) total += row[j] = filter_weight((double(j) - centre + 0.5) / wide, cubic);
+    for (std::int64_t j = low; j < high && total != 0; ++j) row[j] /= total;
+  }
+  return out;
+}
+
 }  // namespace tp::kernels

@@ -30,4 +30,9 @@ TP_API Storage upsample_bicubic(const OpSchema& op, const Storage& input, const 
 TP_API Storage upsample_bicubic_slope(const OpSchema& op, const Storage& grad, const Dims& sizes,
                                       const std::vector<double>& scale, bool align_corners);
 
+/// [size, length]: the matrix that resamples a line by a triangle or a cubic, widened where the size shrinks; float64.
+// kernel: filter_rows
+TP_API Storage filter_rows(const OpSchema& op, std::int64_t length, std::int64_t size, const std::vector<double>& scale,
+                           std::int64_t dim, bool cubic, bool align_corners);
+
 }  // namespace tp::kernels

@@ -16,7 +16,8 @@ struct SmallGemmArgs {
   std::int64_t b_batch, b_rs, b_cs;
   T* c;
   std::int64_t c_batch, ldc;
-  T alpha, beta;  // beta == 0 does not read c
+  T alpha, beta;      // beta == 0 does not read c
+  bool past = false;  // C is too large for the caches: k == 1 may write it past them
 };
 
 struct SmallGemm {
@@ -34,5 +35,7 @@ TP_DECLARE_TABLE(SmallGemm, small_gemm)
 constexpr bool is_small_product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return m * n * k <= 4096 && n <= 64 && k <= 64;
 }
+/// A column times a row is a write of C and little else, of any size.
+constexpr bool is_outer_product(std::int64_t n, std::int64_t k) { return k == 1 && n >= 16; }
 
 }  // namespace tp

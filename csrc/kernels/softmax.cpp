@@ -7,6 +7,7 @@
 #include "kernels/axis.h"
 #include "kernels/scratch.h"
 #include "kernels/softmax_table.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 namespace {
@@ -22,13 +23,13 @@ const SoftmaxLoops<T>& loops() {
     return table.f64;
 }
 
-/// rows(first, count) where the dimension is innermost, columns(offset, width, stride) elsewhere.
+/// rows(begin, end) where the dimension is innermost, columns(offset, width, stride) elsewhere.
 template <class Rows, class Columns>
 void along(const Axis& x, double ns_each, const Rows& rows, const Columns& columns) {
   if (x.n == 0) return;
   modes::Unlocked unlocked(double(x.outer * x.n * x.inner) * ns_each > 50000);
   if (x.inner == 1) {
-    parallel_for(0, x.outer, grain_for(ns_each * double(x.n)), [&](int64_t b, int64_t e) { rows(b * x.n, e - b); });
+    parallel_for(0, x.outer, grain_for(ns_each * double(x.n)), rows);
     return;
   }
   // Columns are taken in blocks that start at multiples of the width within one outer index.
@@ -53,8 +54,14 @@ Storage forward(const OpSchema& op, const Storage& input, int64_t dim, std::opti
     const T* from = x.data<T>();
     T* to = out.data<T>();
     const SoftmaxLoops<T>& l = loops<T>();
+    const bool streamed = streams_rows(a.outer, a.n * int64_t(sizeof(T)));
     along(
-        a, 0.5, [&](int64_t at, int64_t count) { (log ? l.log_softmax : l.softmax)(count, a.n, from + at, to + at); },
+        a, 0.5,
+        [&](int64_t b, int64_t e) {
+          const auto rows = log ? l.log_softmax : l.softmax;
+          if (!streamed) return rows(e - b, a.n, from + b * a.n, to + b * a.n);
+          write_rows(to, a.n, b, e, true, {from}, [&](int64_t i, T* row) { rows(1, a.n, from + i * a.n, row); });
+        },
         [&](int64_t at, int64_t width, int64_t stride) {
           (log ? l.log_softmax_columns : l.softmax_columns)(width, a.n, stride, from + at, to + at);
         });
@@ -74,10 +81,14 @@ Storage backward(const OpSchema& op, const Storage& g, const Storage& out, int64
     const T *pg = sg.data<T>(), *py = sy.data<T>();
     T* to = gx.data<T>();
     const SoftmaxLoops<T>& l = loops<T>();
+    const bool streamed = streams_rows(a.outer, a.n * int64_t(sizeof(T)));
     along(
         a, 0.5,
-        [&](int64_t at, int64_t count) {
-          (log ? l.log_softmax_backward : l.softmax_backward)(count, a.n, pg + at, py + at, to + at);
+        [&](int64_t b, int64_t e) {
+          const auto rows = log ? l.log_softmax_backward : l.softmax_backward;
+          if (!streamed) return rows(e - b, a.n, pg + b * a.n, py + b * a.n, to + b * a.n);
+          write_rows(to, a.n, b, e, true, {pg, py},
+                     [&](int64_t i, T* row) { rows(1, a.n, pg + i * a.n, py + i * a.n, row); });
         },
         [&](int64_t at, int64_t width, int64_t stride) {
           (log ? l.log_softmax_backward_columns : l.softmax_backward_columns)(width, a.n, stride, pg + at, py + at,

@@ -10,12 +10,16 @@
 #include "core/modes.h"
 #include "core/parallel_for.h"
 #include "kernels/scratch.h"
+#include "kernels/sort_table.h"
 #include "kernels/staging.h"
 
 namespace tp::kernels {
 namespace {
 
 constexpr std::size_t kManyItems = 4096;  // from here on wider digits and fewer passes
+constexpr std::int64_t kNetwork = 1024;  // longest rows that a network sorts: its work grows faster than that of passes
+
+const SortTable* const blocks = &TP_PICK_TABLE(sort_table);
 
 template <class K>
 struct Item {
@@ -106,33 +110,49 @@ void sort_items(Item<K>* a, Item<K>* b, std::size_t n, const Make& item, const T
   for (std::size_t i = 0; i < n; ++i) take(i, a[i]);
 }
 
+/// Keys of a row and the least of every kKeyBlock of them.
+template <class K>
+struct Keys {
+  std::vector<K> all, least;
+  explicit Keys(std::int64_t n) : all(std::size_t(n)), least(std::size_t((n + kKeyBlock - 1) / kKeyBlock)) {}
+
+  template <class T>
+  void fill(const T* row, std::int64_t step, K flip) {
+    const std::int64_t n = std::int64_t(all.size());
+    if constexpr (std::is_same_v<T, float>)
+      if (step == 1) return blocks->keys_f32(row, n, flip, all.data(), least.data());
+    std::fill(least.begin(), least.end(), ~K(0));
+    for (std::int64_t j = 0; j < n; ++j) {
+      const K key = key_of(row[j * step]) ^ flip;
+      K& low = least[std::size_t(j / kKeyBlock)];
+      all[std::size_t(j)] = key;
+      low = key < low ? key : low;
+    }
+  }
+};
+
 /// The k smallest items in no order, ties going to the lower position: candidates below a threshold that tightens.
 template <class K>
-void select_items(const K* keys, std::size_t n, std::size_t k, std::vector<Item<K>>& out) {
+void select_items(const Keys<K>& keys, std::size_t k, std::vector<Item<K>>& out) {
   const auto before = [](const Item<K>& x, const Item<K>& y) {
     return x.key < y.key || (x.key == y.key && x.at < y.at);
   };
   out.clear();
   K threshold = ~K(0);
-  const std::size_t room = std::max<std::size_t>(2 * k, 1024);
+  const std::size_t n = keys.all.size(), room = std::max<std::size_t>(2 * k, 1024);
   const auto shrink = [&] {
-    std::nth_element(out.begin(), out.begin() + (k - 1), out.end(), before);
+    std::nth_element(out.begin(), out.begin() + std::ptrdiff_t(k - 1), out.end(), before);
     threshold = out[k - 1].key;
     out.resize(k);
   };
-  constexpr std::size_t kBlock = 64;
-  std::size_t i = 0;
-  while (i < n) {
-    const std::size_t e = std::min(n, i + kBlock);
-    K least = ~K(0);
-    for (std::size_t j = i; j < e; ++j) least = keys[j] < least ? keys[j] : least;
+  for (std::size_t b = 0; b < keys.least.size(); ++b) {
     // Equal keys further on come later in position, so a full set only yields to smaller ones.
-    if (out.size() < k || least < threshold) {
-      for (std::size_t j = i; j < e; ++j)
-        if (out.size() < k || keys[j] < threshold || threshold == ~K(0)) out.push_back({keys[j], std::uint32_t(j)});
-      if (out.size() >= room) shrink();
-    }
-    i = e;
+    if (out.size() >= k && keys.least[b] >= threshold) continue;
+    const std::size_t first = b * std::size_t(kKeyBlock), last = std::min(n, first + std::size_t(kKeyBlock));
+    for (std::size_t j = first; j < last; ++j)
+      if (out.size() < k || keys.all[j] < threshold || threshold == ~K(0))
+        out.push_back({keys.all[j], std::uint32_t(j)});
+    if (out.size() >= room) shrink();
   }
   if (out.size() > k) shrink();
 }
@@ -175,13 +195,12 @@ void for_rows(const Job& job, const Body& body) {
   const std::int64_t n = job.in.length;
   const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
   parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
-    std::vector<K> keys(std::size_t(n), K(0));
+    Keys<K> keys(n);
     std::vector<Item<K>> items, spare;
     std::vector<std::uint32_t> order(std::size_t(job.take), 0u);
     for (std::int64_t r = b; r < e; ++r) {
       const T* row = data + job.in.base(r);
-      const K flip = job.descending ? ~K(0) : K(0);
-      for (std::int64_t j = 0; j < n; ++j) keys[std::size_t(j)] = key_of(row[j * job.in.inner]) ^ flip;
+      keys.fill(row, job.in.inner, job.descending ? ~K(0) : K(0));
       body(keys, items, spare);
       for (std::int64_t j = 0; j < job.take; ++j) order[std::size_t(j)] = items[std::size_t(j)].at;
       const std::size_t size = item_size(job.source.dtype());
@@ -193,6 +212,40 @@ void for_rows(const Job& job, const Body& body) {
   });
 }
 
+/// kSortRows short rows side by side. Key and position share 64 bits, so that equal keys stay in order.
+template <class T>
+void sort_columns(const Job& job, std::int64_t first, std::int64_t* items) {
+  const std::int64_t n = job.in.length, step = job.in.inner;
+  const std::uint32_t flip = (job.descending ? ~0u : 0u) ^ 0x80000000u;  // items are compared as signed
+  const bool same = job.source.dtype() == job.keys_source.dtype();
+  const std::size_t size = item_size(job.source.dtype());
+  const Scratch<std::uint32_t> order(same ? 0 : n);
+  for (std::int64_t k = 0; k < kSortRows; ++k) {
+    const T* row = job.keys_source.data<T>() + job.in.base(first + k);
+    for (std::int64_t i = 0; i < n; ++i)
+      items[i * kSortRows + k] = std::int64_t(std::uint64_t(key_of(row[i * step]) ^ flip) << 32 | std::uint64_t(i));
+  }
+  blocks->columns(items, n);
+  for (std::int64_t k = 0; k < kSortRows; ++k) {
+    const std::int64_t in = job.in.base(first + k), out = job.out.base(first + k);
+    std::int64_t* index = job.indices.data<std::int64_t>() + out;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t item = std::uint64_t(items[i * kSortRows + k]);
+      const std::uint32_t key = std::uint32_t(item >> 32) ^ flip, at = std::uint32_t(item);
+      index[i * step] = at;
+      if (!same)
+        order[i] = at;
+      else
+        job.values.data<T>()[out + i * step] = TP_UNLIKELY(ambiguous(key, T()))
+            ? job.keys_source.data<T>()[in + std::int64_t(at) * step]
+            : value_of(key, T());
+    }
+    if (!same)
+      gather_bytes(job.values.raw() + out * std::int64_t(size), step, job.source.raw() + in * std::int64_t(size), step,
+                   size, order.get(), n);
+  }
+}
+
 /// Whole rows. Values come out of the keys, or from the source where a key does not tell.
 template <class T>
 void sort_rows(const Job& job) {
@@ -202,11 +255,17 @@ void sort_rows(const Job& job) {
   const bool same = job.source.dtype() == job.keys_source.dtype();
   const K flip = job.descending ? ~K(0) : K(0);
   const std::size_t size = item_size(job.source.dtype());
-  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
+  const std::int64_t grain = std::max<std::int64_t>(kSortRows, 8192 / std::max<std::int64_t>(1, n));
   parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
+    std::int64_t r = b;
+    if constexpr (sizeof(K) == 4)
+      if (n > 1 && n <= kNetwork && e - b >= kSortRows) {
+        const Scratch<std::int64_t> columns(n * kSortRows);
+        for (; r + kSortRows <= e; r += kSortRows) sort_columns<T>(job, r, columns.get());
+      }
     const Scratch<Item<K>> items(n), spare(n);
     const Scratch<std::uint32_t> order(same ? 0 : n);
-    for (std::int64_t r = b; r < e; ++r) {
+    for (; r < e; ++r) {
       const T* row = data + job.in.base(r);
       std::int64_t* index = job.indices.data<std::int64_t>() + job.out.base(r);
       const auto item = [&](std::size_t i) {
@@ -292,7 +351,7 @@ std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64
   by_key_type(job.keys_source.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_rows<T>(job, [&](auto& keys, auto& items, auto& spare) {
-      select_items(keys.data(), keys.size(), std::size_t(k), items);
+      select_items(keys, std::size_t(k), items);
       // Positions arrive in no order; the radix sort is stable, so they are put in order first.
       std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
       const auto picked = items;

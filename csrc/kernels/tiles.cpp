@@ -187,10 +187,13 @@ struct Runner {
         data[0] = converted;
       }
       if (data[0] == to) continue;
-      if (streamed)
-        stream_rows(to, data[0], rows, cols);
-      else
+      if (!streamed) {
         scatter(to, data[0], rows, cols);
+        continue;
+      }
+      stream_rows(to, data[0], rows, cols);
+      for (std::size_t o = 1; o < n; ++o)
+        if (lies_flat(o, rows, cols)) prefetch(cursor.at(o) + count * ops[o].item, count * ops[o].item);
     }
     if (streamed) stream_fence();
     if (on_heap) delete[] memory;
@@ -227,6 +230,8 @@ struct Runner {
       loop(cols, row, params);
       for (std::size_t o = 1; o < ops.size(); ++o) row[o] += step[o];
       stream(data[0] + r * stride(walk, 0, 1) * ops[0].item, block, cols * ops[0].item);
+      for (std::size_t o = 1; o < ops.size(); ++o)
+        if (step[o] && data[o] == cursor.at(o)) prefetch(row[o], cols * ops[o].item);
     }
   }
 
@@ -323,7 +328,7 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
     tile = {std::max<std::int64_t>(1, std::min(s1, kDirectBlock / cols)), cols};
   } else {
     tile = tile_shape(walk, staged || (walk.num_dims > 1 && walk.sizes[0] < kDirectRow));
-    if (streamed) tile.cols = std::min(tile.cols, kStreamBlock / ops[0].item);
+    if (streamed) tile.cols = std::min(tile.cols, kStreamTile / ops[0].item);
   }
   std::int64_t tiles = 1;
   for (int d = 0; d < walk.num_dims; ++d) {

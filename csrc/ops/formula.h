@@ -102,6 +102,31 @@ TP_API std::int64_t product_of(const Dims& sizes);
 TP_API Dims joined(const Dims& a, const Dims& b);
 /// Every dimension of n but those of dim.
 TP_API Dims without_dims(std::int64_t n, const std::optional<Dims>& dim);
+/// The first dimension of a size; as many as there are where none has it. And whether no size is below the least.
+TP_API std::int64_t first_of_size(const Dims& sizes, std::int64_t n);
+TP_API bool within_sizes(const Dims& sizes, std::int64_t least);
+/// A dimension counted from the front. Raises IndexError.
+TP_API std::int64_t wrap_dim(std::int64_t dim, std::int64_t n);
+/// One number for each of n dimensions, of one for all or one each.
+TP_API Dims per_dim(const Dims& given, std::int64_t n);
+/// Where pieces of these lengths begin, and where the last one ends.
+TP_API Dims starts(const Dims& lengths);
+/// An item of a list of sizes that stands for None: the tensor's own.
+inline constexpr std::int64_t kOwnSize = INT64_MIN;
+TP_API Dims kept_sizes(const Dims& given, const Dims& sizes);
+/// Of interpolation: the size, given or sizes times a factor or one each; the factors, none where sizes say them.
+TP_API Dims resized(const Dims& sizes, const std::optional<Dims>& size,
+                    const std::optional<std::vector<double>>& scale);
+TP_API std::vector<double> kept_scales(std::int64_t n, const std::optional<std::vector<double>>& scale, bool recompute);
+/// The last of the wanted sizes, each of which must be less than a step away from the natural one.
+TP_API Dims unpool_sizes(const Dims& natural, const Dims& step, const std::optional<Dims>& wanted);
+// Facts of dtypes: whole numbers (bool is none); itself or the default float; the largest finite number, 0 of integers; the
+// end of the whole numbers held without gaps.
+inline bool is_whole(Dtype d) { return is_integral(d) && d != Dtype::Bool; }
+inline Dtype default_dtype() { return default_float(); }
+inline Dtype floating_dtype(Dtype d) { return is_integral(d) ? default_float() : d; }
+TP_API double largest_of(Dtype dtype);
+TP_API std::int64_t whole_limit(Dtype dtype);
 /// The distance from 1 to the next number of the dtype.
 TP_API double epsilon(Dtype dtype);
 

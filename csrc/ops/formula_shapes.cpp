@@ -1,5 +1,7 @@
 // Arithmetic of sizes and dimension lists that formulas use. Knows no memory.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/errors.h"
 #include "ops/formula.h"
@@ -172,6 +174,89 @@ Dims without_dims(std::int64_t n, const std::optional<Dims>& dim) {
   }
   return out;
 }
+
+std::int64_t first_of_size(const Dims& sizes, std::int64_t n) {
+  return std::find(sizes.begin(), sizes.end(), n) - sizes.begin();
+}
+bool within_sizes(const Dims& sizes, std::int64_t least) {
+  return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t n) { return n >= least; });
+}
+std::int64_t wrap_dim(std::int64_t dim, std::int64_t n) {
+  const std::int64_t most = std::max<std::int64_t>(n, 1);
+  if (dim < -most || dim >= most) index_error("dimension ", dim, " is out of range for ", n, " dimensions");
+  return dim < 0 ? dim + most : dim;
+}
+Dims per_dim(const Dims& given, std::int64_t n) {
+  if (given.size() == n) return given;
+  if (given.size() != 1) value_error(given, " has ", given.size(), " numbers for ", n, " dimensions");
+  return Dims(int(n), given[0]);
+}
+Dims starts(const Dims& lengths) {
+  Dims out{0};
+  for (const std::int64_t n : lengths) out.push_back(out[out.size() - 1] + n);
+  return out;
+}
+Dims kept_sizes(const Dims& given, const Dims& sizes) {
+  Dims out = per_dim(given, sizes.size());
+  for (int i = 0; i < out.size(); ++i)
+    if (out[i] == kOwnSize) out[i] = sizes[i];
+  return out;
+}
+Dims resized(const Dims& sizes, const std::optional<Dims>& size, const std::optional<std::vector<double>>& scale) {
+  const int n = sizes.size();
+  Dims out;
+  if (size) {
+    out = size->size() == 1 ? per_dim(*size, n) : *size;
+  } else if (scale) {
+    if (scale->size() != 1 && int(scale->size()) != n)
+      value_error(scale->size(), " factors for ", n, " dimensions of space");
+    for (int i = 0; i < n; ++i)
+      out.push_back(std::int64_t(std::floor(double(sizes[i]) * (*scale)[scale->size() == 1 ? 0 : std::size_t(i)])));
+  }
+  if (out.size() != n || !within_sizes(out, 1))
+    value_error("sizes ", out, " for ", n, " dimensions of space; every one must be positive");
+  return out;
+}
+std::vector<double> kept_scales(std::int64_t n, const std::optional<std::vector<double>>& scale, bool recompute) {
+  if (!scale || recompute) return {};
+  return scale->size() == 1 ? std::vector<double>(std::size_t(n), (*scale)[0]) : *scale;
+}
+Dims unpool_sizes(const Dims& natural, const Dims& step, const std::optional<Dims>& wanted) {
+  const Dims out = last_sizes(*wanted, -natural.size());
+  if (out.size() != natural.size())
+    value_error("output_size=", *wanted, " names fewer than ", natural.size(), " sizes");
+  for (int i = 0; i < out.size(); ++i)
+    if (out[i] <= natural[i] - step[i] || out[i] >= natural[i] + step[i])
+      value_error("output_size=", *wanted, ": ", out[i], " is not between ", natural[i] - step[i], " and ",
+                  natural[i] + step[i]);
+  return out;
+}
+double largest_of(Dtype dtype) {
+  switch (real_dtype(dtype)) {
+    case Dtype::F16: return 65504;
+    case Dtype::BF16: return 0x1.FEp127;
+    case Dtype::F32: return std::numeric_limits<float>::max();
+    case Dtype::F64: return std::numeric_limits<double>::max();
+    default: return 0;
+  }
+}
+std::int64_t whole_limit(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::Bool: return 2;
+    case Dtype::U8: return 0xFF;
+    case Dtype::I8: return 0x7F;
+    case Dtype::I16: return 0x7FFF;
+    case Dtype::U16: return 0xFFFF;
+    case Dtype::I32: return 0x7FFFFFFF;
+    case Dtype::U32: return 0xFFFFFFFF;
+    case Dtype::F16: return 1 << 11;
+    case Dtype::BF16: return 1 << 8;
+    case Dtype::F32: return 1 << 24;
+    case Dtype::F64: return std::int64_t(1) << 53;
+    default: return INT64_MAX;
+  }
+}
+
 double epsilon(Dtype dtype) {
   switch (real_dtype(dtype)) {
     case Dtype::F16: return 0x1p-10;

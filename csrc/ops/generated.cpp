@@ -1,6 +1,7 @@
 // The compiled half of generated.h.
 #include "ops/generated.h"
 
+#include "kernels/elementwise.h"
 #include "kernels/staging.h"
 
 namespace tp::ops {
@@ -14,7 +15,7 @@ std::int64_t reduced_count(const Shape& s, const std::optional<Dims>& dim) {
 }
 
 void missing_item(std::size_t count, std::int64_t i) {
-  value_error("the list of tensors has ", count, " items; it needs at least ", i + 1);
+  value_error("the list has ", count, " items; it needs at least ", i + 1);
 }
 
 std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
@@ -42,6 +43,11 @@ std::int64_t at(const Dims& dims, std::int64_t i) {
   const std::int64_t k = i < 0 ? i + dims.size() : i;
   if (k < 0 || k >= dims.size()) index_error("index ", i, " is outside ", dims);
   return dims[int(k)];
+}
+
+double at(const std::vector<double>& values, std::int64_t i) {
+  if (i < 0 || std::size_t(i) >= values.size()) missing_item(values.size(), i);
+  return values[std::size_t(i)];
 }
 
 Dims concat(const Dims& a, const Dims& b) {
@@ -116,16 +122,43 @@ std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> s
   return out;
 }
 
+namespace {
+
+bool followed(const TensorRef& t) {
+  return t->is_batched() || t->is_python_subclass() || (t->requires_grad() && modes::grad_enabled());
+}
+
+}  // namespace
+
+TensorRef fused(const ElementwiseSpec& spec, const LoopSet& loops, std::initializer_list<const TensorRef*> operands,
+                std::initializer_list<Scalar> params) {
+  if (modes::any(modes::kForward)) return {};
+  InlineVec<const Storage*, 4> memory;
+  for (const TensorRef* t : operands) {
+    if (followed(*t)) return {};
+    memory.push_back(&(*t)->storage());
+  }
+  return wiring::wrap(
+      kernels::elementwise(spec, loops, {memory.data(), memory.size()}, {params.begin(), params.size()}));
+}
+
 TensorRef plus(TensorRef a, TensorRef b) {
   if (!a) return b;
   if (!b) return a;
+  const Storage &into = a->storage(), &value = b->storage();
+  if (!modes::any(modes::kForward) && a->use_count() == 1 && into.unique() && into.is_contiguous() &&
+      into.sizes() == value.sizes() && into.dtype() == value.dtype() && !followed(a) && !followed(b)) {
+    engine_ops.add_inplace(a->storage(), value);
+    return a;
+  }
   return add(a, b, Scalar(1));
 }
 
 TensorRef as_tangent(TensorRef t, const TensorRef& primal) {
   if (!t) return t;
   if (!(t->sizes() == primal->sizes())) t = expand(t, primal->sizes());
-  return t->dtype() == primal->dtype() ? t : fit(t, primal->sizes(), primal->dtype());
+  if (t->dtype() == primal->dtype()) return t;  // moved: nobody else holds it
+  return fit(t, primal->sizes(), primal->dtype());
 }
 
 std::vector<Storage> storages_of(std::span<const TensorRef> tensors) {
@@ -142,6 +175,17 @@ TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, Vi
 
 void missing_derivative(const OpSchema& schema, const char* argument, const char* why) {
   not_implemented(schema.name, ": the derivative of '", argument, "' is not implemented: ", why);
+}
+
+std::vector<TensorRef> tensors_of(std::span<const Storage> list) {
+  std::vector<TensorRef> out;
+  for (const Storage& s : list) out.push_back(tensors_of(s));
+  return out;
+}
+std::vector<Storage> memory_from(const std::vector<TensorRef>& list) {
+  std::vector<Storage> out;
+  for (const TensorRef& t : list) out.push_back(memory_from(t));
+  return out;
 }
 
 }  // namespace tp::ops

@@ -8,8 +8,13 @@
 #include "core/errors.h"
 #include "core/scalar.h"
 #include "ops/formula.h"
+#include "ops/require.h"
 
-namespace tp { class Generator; }
+namespace tp {
+class Generator;
+struct ElementwiseSpec;
+struct LoopSet;
+}  // namespace tp
 
 namespace tp::ops {
 
@@ -63,6 +68,9 @@ TP_API std::vector<Shape> shapes_of(std::span<const TensorRef> tensors);
 TP_API Dims invert_permutation(const Dims& dims);
 /// Item `i`, counted from the end when negative.
 TP_API std::int64_t at(const Dims& dims, std::int64_t i);
+TP_API double at(const std::vector<double>& values, std::int64_t i);
+inline double at(const std::optional<std::vector<double>>& values, std::int64_t i) { return at(*values, i); }
+inline std::int64_t len(const std::vector<double>& values) { return std::int64_t(values.size()); }
 TP_API Dims concat(const Dims& a, const Dims& b);
 /// Python's // and % on integers.
 TP_API std::int64_t floor_div(std::int64_t a, std::int64_t b);
@@ -166,6 +174,10 @@ std::vector<V> unsaved(Node& node, std::span<const SavedValue> saved, const char
 }
 
 // ---- tangents --------------------------------------------------------------------------------------------------------
+/// An elementwise vjp of tensors by its fused loop. Null where what happens to the operands has to be followed: history,
+/// tangents, a batch.
+TP_API TensorRef fused(const ElementwiseSpec& spec, const LoopSet& loops,
+                       std::initializer_list<const TensorRef*> operands, std::initializer_list<Scalar> params = {});
 /// The sum of two tangents, either of which may be absent.
 TP_API TensorRef plus(TensorRef a, TensorRef b);
 /// A tangent in the sizes and dtype of its primal.
@@ -176,6 +188,27 @@ TP_API std::vector<Storage> storages_of(std::span<const TensorRef> tensors);
 
 /// Results of a view op: a view where the kernel shared the memory, else a fresh tensor.
 TP_API TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, ViewKind kind = ViewKind::Plain);
+
+// ---- a composition's form on memory, through the one on tensors ---------------------------------------------------------
+inline TensorRef tensors_of(const Storage& s) { return s.defined() ? wiring::wrap(s) : TensorRef(); }
+TP_API std::vector<TensorRef> tensors_of(std::span<const Storage> list);
+inline Storage memory_from(const TensorRef& t) { return t ? t->storage() : Storage(); }
+TP_API std::vector<Storage> memory_from(const std::vector<TensorRef>& list);
+template <std::size_t N>
+std::array<Storage, N> memory_from(const std::array<TensorRef, N>& several) {
+  std::array<Storage, N> out;
+  for (std::size_t i = 0; i < N; ++i) out[i] = memory_from(several[i]);
+  return out;
+}
+template <class T>
+T memory_from(const T& plain) {
+  return plain;
+}
+template <class F>
+auto on_tensors(const F& call) {
+  const modes::Guard plain(modes::kNoGrad, modes::kAutocast | modes::kTransform | modes::kForward);
+  return memory_from(call());
+}
 
 [[noreturn]] TP_API void missing_derivative(const OpSchema& schema, const char* argument, const char* why);
 

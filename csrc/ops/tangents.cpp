@@ -76,6 +76,27 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
 
 thread_local constinit std::uint32_t working_level = 0;
 
+void each_level(std::initializer_list<const TensorRef*> inputs, std::initializer_list<std::span<const TensorRef>> lists,
+                FunctionRef<void()> f) {
+  dual::LevelList levels;
+  for (const TensorRef* t : inputs) dual::collect_levels(*t, levels);
+  for (std::span<const TensorRef> list : lists)
+    for (const TensorRef& t : list) dual::collect_levels(t, levels);
+  const auto nested = [&](const TensorRef& t) {
+    const TensorRef tangent = dual::tangent_of(t, levels[0]);
+    return tangent && tangent->has_tangent();
+  };
+  bool lone = levels.size() == 1;
+  for (const TensorRef* t : inputs) lone = lone && !nested(*t);
+  for (std::span<const TensorRef> list : lists)
+    for (const TensorRef& t : list) lone = lone && !nested(t);
+  modes::Guard off(0, lone ? std::uint32_t(modes::kForward) : 0u);
+  for (std::uint32_t level : levels) {
+    WorkingLevel at(level);
+    f();
+  }
+}
+
 bool has_tangents(std::span<const TensorRef> inputs) {
   for (const TensorRef& t : inputs)
     if (t && t->has_tangent()) return true;
@@ -127,7 +148,20 @@ void take_tangents(const TensorRef& out, const TensorRef& result) {
   }
 }
 
-TensorRef primal(const TensorRef& t) { return primal(t, working_level ? working_level : dual::current_level()); }
+TensorRef before_change(const TensorRef& t, const TensorRef& changed) {
+  if (!t || !modes::grad_enabled() || t->storage().block() != changed->storage().block()) return t;
+  return engine_ops.clone_graph(t);
+}
+
+TensorRef copied(const TensorRef& t) {
+  if (TP_LIKELY(!t->has_tangent())) return wrap(engine_ops.clone(t->storage()));
+  return engine_ops.clone_graph(t);  // its own history is not kept, that of the tangents is
+}
+
+TensorRef primal(const TensorRef& t) {
+  if (!modes::any(modes::kForward)) return t;  // nobody looks at its tangents
+  return primal(t, working_level ? working_level : dual::current_level());
+}
 
 TensorRef primal(const TensorRef& t, std::uint32_t level) {
   if (!t || !t->has_tangent()) return t;
@@ -142,7 +176,7 @@ TensorRef primal(const TensorRef& t, std::uint32_t level) {
 }
 
 std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
-                                            const std::function<GraphGradVec(std::span<const TensorRef>)>& vjp,
+                                            FunctionRef<GraphGradVec(std::span<const TensorRef>)> vjp,
                                             std::span<const TensorRef> tangents) {
   const bool lasting = modes::grad_enabled();
   std::vector<TensorRef> us(outs.size());
@@ -182,7 +216,7 @@ std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
   return result;
 }
 
-TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef&)>& vjp,
+TensorRef tangent_by_transpose(const TensorRef& out, FunctionRef<GraphGradVec(const TensorRef&)> vjp,
                                std::span<const TensorRef> tangents) {
   return tangent_by_transpose(
       std::span<const TensorRef>(&out, 1), [&](std::span<const TensorRef> us) { return vjp(us[0]); }, tangents)[0];

@@ -3,11 +3,13 @@
 #pragma once
 #include <initializer_list>
 
-#include <functional>
-
 #include "autograd/autograd_node.h"
 #include "autograd/dual_level.h"
 #include "autograd/engine.h"
+#include "core/function_ref.h"
+
+/// Of functions that run in a mode alone (forward mode, vmap): kept out of the way of plain calls, and small.
+#define TP_COLD [[gnu::cold, gnu::noinline]]
 
 namespace tp {
 
@@ -81,18 +83,9 @@ class TP_API WorkingLevel {
 /// Runs `f`, which gives results their tangents, once for each level of which an input carries one. Outer levels come
 /// first: at its level f reads primals (and results) that carry the tangents of the levels outside it and no others, so
 /// that what it computes by differentiable ops carries them too, and perturbations of different levels never mix.
-template <class F>
-void each_level(std::initializer_list<const TensorRef*> inputs, std::initializer_list<std::span<const TensorRef>> lists,
-                F&& f) {
-  dual::LevelList levels;
-  for (const TensorRef* t : inputs) dual::collect_levels(*t, levels);
-  for (std::span<const TensorRef> list : lists)
-    for (const TensorRef& t : list) dual::collect_levels(t, levels);
-  for (std::uint32_t level : levels) {
-    WorkingLevel at(level);
-    f();
-  }
-}
+/// Where there is one level and its tangents carry no others, nothing that f reads is dual: forward mode is off meanwhile.
+TP_API void each_level(std::initializer_list<const TensorRef*> inputs,
+                       std::initializer_list<std::span<const TensorRef>> lists, FunctionRef<void()> f);
 
 /// The tangent of `t` at the working level, or null. Outside each_level: at the innermost open level.
 inline TensorRef tangent(const TensorRef& t) {
@@ -106,17 +99,22 @@ TP_API void set_tangent(const TensorRef& out, TensorRef tangent);
 /// Right after `out` was overwritten: it gets the tangents of `result`, the same value computed out of place (null: none
 /// of the old value is left). Levels of which the result carries none become zero.
 TP_API void take_tangents(const TensorRef& out, const TensorRef& result);
+/// What an in-place op on `changed` records of `t`, ahead of the write: a copy, tangents included, where both show one
+/// memory and gradients are on.
+TP_API TensorRef before_change(const TensorRef& t, const TensorRef& changed);
+/// Memory and tangents copied: what a node saves of an input that its op overwrites. Its history is the node's edge.
+TP_API TensorRef copied(const TensorRef& t);
 /// The same tensor without its tangents of the working level and those inside it, history kept: what a formula reads.
 TP_API TensorRef primal(const TensorRef& t);
 TP_API TensorRef primal(const TensorRef& t, std::uint32_t level);
 /// The tangent of a result whose vjp is linear in its cotangent: the transpose of that map applied to the tangents of the
 /// inputs (null: zero). `vjp` gives one gradient per input. Differentiable in tangents and primals while gradients are on.
-TP_API TensorRef tangent_by_transpose(const TensorRef& out, const std::function<GraphGradVec(const TensorRef& u)>& vjp,
+TP_API TensorRef tangent_by_transpose(const TensorRef& out, FunctionRef<GraphGradVec(const TensorRef& u)> vjp,
                                       std::span<const TensorRef> tangents);
 /// The same for several results; null where a result has no tangent (integers).
-TP_API std::vector<TensorRef> tangent_by_transpose(
-    std::span<const TensorRef> outs, const std::function<GraphGradVec(std::span<const TensorRef> us)>& vjp,
-    std::span<const TensorRef> tangents);
+TP_API std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
+                                                   FunctionRef<GraphGradVec(std::span<const TensorRef> us)> vjp,
+                                                   std::span<const TensorRef> tangents);
 
 /// Autocast: `t` in the dtype the schema's policy asks for (itself when nothing is to be done).
 TP_API TensorRef autocast(const OpSchema& schema, const TensorRef& t);

@@ -49,17 +49,20 @@ int find_param(const Spec& spec, PyObject* keyword) {
 bool is_int_like(PyObject* o) {
   if (PyLong_Check(o)) return true;
   if (PyFloat_Check(o) || is_dtype(o)) return false;
-  if (is_tensor(o)) return is_integral(tensor_of(o)->dtype()) && tensor_of(o)->numel() == 1;
+  if (is_tensor(o))
+    return is_integral(tensor_of(o)->dtype()) && tensor_of(o)->numel() == 1 && !tensor_of(o)->is_batched();
   const Number k = number_kind(o);
   return k == Number::Int || (k == Number::None && PyIndex_Check(o) && !is_numpy_array(o));
 }
 
-// x.view(2, 3): the trailing positional arguments of a single int list, not counting self.
+// x.view(2, 3): the trailing positional arguments of a single int list, not counting self. meshgrid(x, y): tensors that
+// come one by one, from none to any number.
 bool variadic(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   const std::size_t at = self ? 1 : 0;
-  if (nargs < 1 || spec.max_positional != at + 1) return false;
+  if (spec.max_positional != at + 1) return false;
   const Kind k = spec.params[at].kind;
-  if (k != Kind::IntList && k != Kind::OptIntList) return false;
+  if (k == Kind::TensorArgs) return nargs != 1 || !(PyTuple_Check(args[0]) || PyList_Check(args[0]));
+  if (nargs < 1 || (k != Kind::IntList && k != Kind::OptIntList)) return false;
   for (Py_ssize_t i = 0; i < nargs; ++i)
     if (PyBool_Check(args[i]) || !is_int_like(args[i])) return false;
   return true;
@@ -83,7 +86,9 @@ bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyO
   for (std::size_t i = 0; i < spec.count; ++i) v[i] = nullptr;
   std::size_t at = 0;
   if (self) v[at++] = self;
-  if (at + std::size_t(nargs) > spec.max_positional) {
+  const bool listed = at < spec.count && spec.params[at].kind == Kind::TensorArgs;
+  const bool keyword = kwnames && !nargs;  // meshgrid(tensors=[x, y])
+  if (at + std::size_t(nargs) > spec.max_positional || (listed && !keyword && variadic(spec, self, args, nargs))) {
     if (!variadic(spec, self, args, nargs))
       return refuse("takes ", spec.max_positional == at ? "no" : "at most ",
                     spec.max_positional == at ? std::string() : std::to_string(spec.max_positional - at),
@@ -135,6 +140,7 @@ const char* expected_of(Kind k) {
     case Kind::Tensor: return "Tensor";
     case Kind::OptTensor: return "Tensor or None";
     case Kind::TensorList: return "a sequence of Tensors";
+    case Kind::TensorArgs: return "Tensors, or a sequence of them";
     case Kind::OptTensorList: return "a sequence of Tensors or None";
     case Kind::Scalar: return "a number";
     case Kind::OptScalar: return "a number or None";
@@ -142,10 +148,11 @@ const char* expected_of(Kind k) {
     case Kind::OptInt: return "int or None";
     case Kind::IntList: return "int or a tuple of int";
     case Kind::OptIntList: return "int, a tuple of int, or None";
+    case Kind::SizeList: return "int or a tuple of int or None";
     case Kind::Float: return "float";
     case Kind::OptFloat: return "float or None";
-    case Kind::FloatList: return "a tuple of float";
-    case Kind::OptFloatList: return "a tuple of float, or None";
+    case Kind::FloatList: return "float or a tuple of float";
+    case Kind::OptFloatList: return "float, a tuple of float, or None";
     case Kind::Bool: return "bool";
     case Kind::OptBool: return "bool or None";
     case Kind::Str: return "str";
@@ -192,7 +199,8 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
     case Kind::Tensor:
       return is_tensor(o) ||
           (spec.tensors >= 2 && !spec.params[i].keyword_only && (number_kind(o) != Number::None || is_numpy_array(o)));
-    case Kind::TensorList: return sequence_of(o, is_tensor);
+    case Kind::TensorList:
+    case Kind::TensorArgs: return sequence_of(o, is_tensor);
     case Kind::OptTensorList: return sequence_of(o, [](PyObject* t) { return t == Py_None || is_tensor(t); });
     case Kind::OptScalar:
       if (optional()) return true;
@@ -206,6 +214,8 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
       if (optional()) return true;
       [[fallthrough]];
     case Kind::IntList: return is_int_like(o) || sequence_of(o, is_int_like);
+    case Kind::SizeList:
+      return is_int_like(o) || sequence_of(o, [](PyObject* n) { return n == Py_None || is_int_like(n); });
     case Kind::OptFloat:
       if (optional()) return true;
       [[fallthrough]];
@@ -213,7 +223,7 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
     case Kind::OptFloatList:
       if (optional()) return true;
       [[fallthrough]];
-    case Kind::FloatList: return sequence_of(o, is_real);
+    case Kind::FloatList: return is_real(o) || sequence_of(o, is_real);
     case Kind::OptBool:
       if (optional()) return true;
       [[fallthrough]];

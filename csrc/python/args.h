@@ -23,13 +23,15 @@ enum class Kind : std::uint8_t {
   Tensor,
   OptTensor,
   TensorList,
-  OptTensorList,  // OptTensorList: a list whose items may be None
+  OptTensorList,  // a list whose items may be None
+  TensorArgs,     // a list whose items may also come one by one
   Scalar,
   OptScalar,
   Int,
   OptInt,
   IntList,
   OptIntList,
+  SizeList,  // a list of int whose items may be None: the tensor's own size
   Float,
   OptFloat,
   FloatList,
@@ -64,7 +66,9 @@ struct Spec {
       : op(op), signature(signature), params(p), count(std::uint16_t(n)) {
     for (std::size_t i = 0; i < n; ++i) {
       if (!p[i].keyword_only) max_positional = std::uint16_t(i + 1);
-      if (!p[i].has_default) min_positional = std::uint16_t(i + 1);  // a required keyword-only one forces the slow path
+      if (!p[i].has_default && min_positional != 0xFFFF)
+        min_positional = std::uint16_t(i + 1);  // a required keyword-only one forces the slow path
+      if (p[i].kind == Kind::TensorArgs) min_positional = 0xFFFF;  // the slow path packs what came one by one
       if ((p[i].kind == Kind::Tensor || p[i].kind == Kind::OptTensor) && !p[i].keyword_only) ++tensors;  // not out=
     }
   }
@@ -281,6 +285,9 @@ struct ResultType {
   mutable PyTypeObject* type = nullptr;
 };
 PyObject* wrap_named(const ResultType& type, std::span<const TensorRef> tensors);
+
+/// The results that are asked for as a plain tuple; the only one as it is.
+PyObject* wrap_chosen(std::span<const TensorRef> tensors, std::initializer_list<bool> asked);
 
 /// Whether an object of a Python subclass of Tensor was ever made whose operations keep the class.
 extern bool subclasses_exist;

@@ -179,15 +179,18 @@ Dims to_dims(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o && (PyTuple_Check(o) || PyList_Check(o)))) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     Dims d;
-    for (Py_ssize_t k = 0; k < n && k < PySequence_Fast_GET_SIZE(o); ++k)
-      d.push_back(to_int(spec, i, PySequence_Fast_GET_ITEM(o, k)));
+    for (Py_ssize_t k = 0; k < n && k < PySequence_Fast_GET_SIZE(o); ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, k);
+      d.push_back(item == Py_None && spec.params[i].kind == Kind::SizeList ? ops::kOwnSize : to_int(spec, i, item));
+    }
     return d;
   }
   return Dims{to_int(spec, i, o)};
 }
 
 std::vector<double> to_doubles(const Spec& spec, std::size_t i, PyObject* o) {
-  if (!o || (!PyTuple_Check(o) && !PyList_Check(o))) bad_argument(spec, i, o, nullptr);
+  if (o && !PyTuple_Check(o) && !PyList_Check(o)) return {to_double(spec, i, o)};
+  if (!o) bad_argument(spec, i, o, nullptr);
   std::vector<double> v;
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k)
     v.push_back(to_double(spec, i, PySequence_Fast_GET_ITEM(o, k)));
@@ -207,6 +210,8 @@ std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject*
     PyObject* item = PySequence_Fast_GET_ITEM(o, k);
     if (is_tensor(item))
       tensors.push_back(tensor_of(item));
+    else if (spec.params[i].kind == Kind::TensorArgs)
+      type_error(spec.op, ": argument ", k, " must be a Tensor, not ", Py_TYPE(item)->tp_name);
     else if (allow_none && item == Py_None)
       tensors.emplace_back();
     else
@@ -241,6 +246,13 @@ PyObject* wrap(const Dims& d) {
   if (!tuple) return nullptr;
   for (int i = 0; i < d.size(); ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(d[i]));
   return tuple;
+}
+
+PyObject* wrap_chosen(std::span<const TensorRef> tensors, std::initializer_list<bool> asked) {
+  std::vector<TensorRef> chosen;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (asked.begin()[i]) chosen.push_back(tensors[i]);
+  return chosen.size() == 1 ? wrap(std::move(chosen[0])) : wrap_list(chosen);
 }
 
 PyObject* wrap_named(const ResultType& type, std::span<const TensorRef> tensors) {

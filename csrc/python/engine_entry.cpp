@@ -179,8 +179,8 @@ bool truth(const char* op, const char* name, PyObject* o, bool absent) {
   return v;
 }
 
-void refuse_in_transform(const char* op, std::uint32_t bits) {
-  if (TP_UNLIKELY(modes::any(bits)))
+void refuse_in_transform(const char* op) {
+  if (TP_UNLIKELY(modes::any(modes::kDerivative) || modes::open_transforms))
     runtime_error(
         op,
         "() called inside a func transform (grad, vjp, jvp, vmap, ...). This is not supported: use func.grad or "
@@ -424,7 +424,7 @@ PyMethodDef functions[] = {
 
 PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_graph, PyObject* create_graph,
                        PyObject* inputs) {
-  refuse_in_transform("backward", modes::kDerivative);
+  refuse_in_transform("backward");
   const bool create = truth("backward", "create_graph", create_graph, false);
   const bool retain = truth("backward", "retain_graph", retain_graph, create);
   Roots roots;

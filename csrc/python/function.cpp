@@ -124,7 +124,7 @@ bool any_batched(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
 PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const bool keywords = kwnames && PyTuple_GET_SIZE(kwnames);
-    const bool transform = TP_UNLIKELY(modes::any(modes::kTransform)) && any_batched(cls, args, n);
+    const bool transform = any_batched(cls, args, n);
     if (TP_LIKELY(!keywords && !transform)) return run(cls, args, n);
     // Keywords become positional by forward's signature, in Python.
     Owned positional(PyTuple_New(n));

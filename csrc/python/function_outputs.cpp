@@ -113,7 +113,12 @@ class Finish {
         node_->saved[k].save_output(t);
       } else {
         if (t->requires_grad()) node_->saved_from[k].edge = gradient_edge(t);
-        node_->saved[k].save(t);
+        // A view that holds an output: like the output itself, a hook must not get hold of this node through it.
+        const bool shows_output = t->is_view() && t->meta()->view->base->grad_fn_raw() == node_.get();
+        if (shows_output && !t->has_tangent())
+          node_->saved[k].save_output(t);
+        else
+          node_->saved[k].save(t);
       }
     }
   }
@@ -312,8 +317,8 @@ PyObject* finish_function(FunctionObject* f, PyObject* cls, const Ref<PythonNode
   finish.check_undeclared(versions);
   finish.check_dirty();
   finish.attach();
-  finish.save();
   if (TP_UNLIKELY(forward_mode)) finish.push_tangents();
+  finish.save();  // outputs with their tangents
   PyObject* result = finish.result(std::move(output));
   Py_CLEAR(f->to_save);
   Py_CLEAR(f->saved_for_forward);

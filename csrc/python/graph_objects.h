@@ -43,13 +43,18 @@ class PythonHook final : public Hook {
   std::string name() const override;
 
   PyObject* callable;  // null once removed
+  // Registered on a batched tensor: its levels, and the innermost one's id. What arrives is a gradient of all samples.
+  std::uint32_t levels = 0;
+  std::uint64_t level_id = 0;
   HookKind kind;
   Ref<HookCell> cell;
 };
 /// Borrowed; null where removed.
 PyObject* hook_callable(Hook* h);
 
-/// Registers `callable`, returns its RemovableHandle. `node` gets the hook in the list `kind` names.
-PyObject* add_hook(Node& node, HookKind kind, std::uint32_t output_nr, PyObject* callable);
+/// Registers `callable`, returns its RemovableHandle. `node` gets the hook in the list `kind` names; `batched`, where given,
+/// is the batched tensor whose gradient a tensor hook is to see.
+PyObject* add_hook(Node& node, HookKind kind, std::uint32_t output_nr, PyObject* callable,
+                   const TensorImpl* batched = nullptr);
 
 }  // namespace tp::python

@@ -3,6 +3,7 @@
 
 #include "python/graph_objects.h"
 #include "python/module.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -38,6 +39,16 @@ void replace(GraphGradVec& grads, PyObject* result, const char* what) {
   }
 }
 
+// The function saw one sample; so does its hook, while there are samples.
+void check_levels(const PythonHook& hook) {
+  const int innermost = std::bit_width(hook.levels);
+  if (innermost > batch::depth() || batch::level(innermost).id != hook.level_id)
+    runtime_error(
+        "register_hook: hook '", hook.name(),
+        "' was registered on a batched tensor, and the vmap that made it has ended, so there is no gradient of "
+        "one sample to call it with; register it on a tensor outside vmap");
+}
+
 // A hook may remove itself while it runs.
 Owned held(PyObject* callable) { return Owned::share(callable); }
 
@@ -56,14 +67,15 @@ PythonHook::~PythonHook() {
 TensorRef PythonHook::on_gradient(const TensorRef& grad) {
   Owned f = held(callable);
   if (!f) return {};
-  Owned g(wrap(grad));
+  if (TP_UNLIKELY(levels)) check_levels(*this);
+  Owned g(wrap(batch::cover(grad, levels)));
   if (!g) host_error();
   Owned r(PyObject_CallOneArg(f.get(), g.get()));
   if (!r) host_error();
   if (r.get() == Py_None) return {};
   if (!is_tensor(r.get()))
     type_error("register_hook: hook '", name(), "' must return a Tensor or None, not ", Py_TYPE(r.get())->tp_name);
-  return tensor_of(r.get());
+  return batch::peel(tensor_of(r.get()), levels);
 }
 
 void PythonHook::on_outputs(GraphGradVec& grads) {
@@ -190,13 +202,17 @@ void purge(std::vector<HookRef>& list) {
 
 }  // namespace
 
-PyObject* add_hook(Node& node, HookKind kind, std::uint32_t output_nr, PyObject* callable) {
+PyObject* add_hook(Node& node, HookKind kind, std::uint32_t output_nr, PyObject* callable, const TensorImpl* batched) {
   if (!PyCallable_Check(callable))
     type_error("register_hook: the hook must be callable, not ", Py_TYPE(callable)->tp_name);
   PyObject* self = HandleType.tp_alloc(&HandleType, 0);
   if (!self) host_error();
   auto* hook = new PythonHook(callable, kind);
   HookRef ref = HookRef::adopt(hook);
+  if (batched) {
+    hook->levels = batched->meta()->levels;
+    hook->level_id = batched->meta()->level_id;
+  }
   HandleObject* h = as_handle(self);
   h->id = hook->id;
   h->cell = Ref<HookCell>(hook->cell).detach();

@@ -37,6 +37,7 @@ void add_homes(PyObject* module, const Registry& registry) {
 void fill(PyObject* module) {
   Registry registry;
   register_all(registry);
+  register_queries(registry);
   init_dtypes(module);
   init_modes(module);
   init_nodes(module);

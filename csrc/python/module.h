@@ -21,6 +21,8 @@ void init_generator(PyObject* module);
 void init_runtime(PyObject* module);
 void init_op_libraries(PyObject* module);
 void init_transforms(PyObject* module);
+/// Functions and methods that answer with a plain value.
+void register_queries(Registry& registry);
 /// Last of the types: operators of the registry go into its slots.
 void init_tensor(PyObject* module, const Registry& registry);
 

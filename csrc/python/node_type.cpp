@@ -192,6 +192,8 @@ PyObject* saved_register_hooks(PyObject* self, PyObject* const* args, Py_ssize_t
       runtime_error("register_hooks: calling register_hooks on a saved tensor with hooks already registered");
     TensorRef t = saved_value(node, o->slot);
     if (!t) runtime_error("register_hooks: nothing was saved in '", s.name, "'");
+    // Without its history: a hook that keeps what it is given must not close a cycle through this node.
+    if (s.output) t = TensorImpl::make(t->storage());
     s.value->pack(pack_with(args[0], args[1], t));
     Py_RETURN_NONE;
   });

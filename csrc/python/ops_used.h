@@ -20,5 +20,8 @@ TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef expand(const TensorRef& input, const Dims& sizes);
 TensorRef conj(const TensorRef& input);
+TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
 
 }  // namespace tp::ops

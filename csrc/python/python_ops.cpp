@@ -136,8 +136,8 @@ PyObject* call_python_inplace(const PythonOp& op, PyObject* self, PyObject* cons
     // What the function saves is of a copy: this memory is about to change.
     const TensorRef& t = tensor_of(self);
     Owned copy;
-    if (t->requires_grad() && modes::grad_enabled()) {
-      wiring::check_inplace(OpSchema{op.op, op.op, 1, Amp::Keep, true}, t, true);
+    if ((t->requires_grad() || t->has_tangent()) && modes::grad_enabled()) {
+      wiring::check_inplace(OpSchema{op.op, op.op, 1, Amp::Keep, true}, t, t->requires_grad());
       copy = Owned(PyObject_CallMethodNoArgs(self, TP_INTERNED("clone")));
       if (!copy) return nullptr;
       call.values[0] = copy.get();

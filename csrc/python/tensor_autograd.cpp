@@ -35,12 +35,14 @@ PyObject* register_hook(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   return guarded([&]() -> PyObject* {
     Slots<2> a;
     parse(spec, a, self, args, n, kw);
-    const TensorRef& t = batch::physical(tensor_of(self));
+    const TensorRef& shown = tensor_of(self);
+    const TensorRef& t = batch::physical(shown);
     if (!t->requires_grad())
       runtime_error("register_hook: cannot register a hook on a tensor that doesn't require gradient");
     Node* node = t->is_leaf() ? static_cast<Node*>(accumulator_of(t)) : grad_fn(t);
     ensure_tracked(self);
-    return add_hook(*node, HookKind::Tensor, t->is_leaf() ? 0 : t->output_nr(), a[1]);
+    return add_hook(*node, HookKind::Tensor, t->is_leaf() ? 0 : t->output_nr(), a[1],
+                    batch::levels_of(shown) ? shown.get() : nullptr);
   });
 }
 
@@ -50,6 +52,10 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
     if (!t->requires_grad())
       runtime_error(
           "register_post_accumulate_grad_hook: cannot register a hook on a tensor that doesn't require gradient");
+    if (batch::levels_of(tensor_of(self)))
+      runtime_error(
+          "register_post_accumulate_grad_hook: backward() does not run inside vmap, so nothing accumulates into a "
+          "batched tensor; register the hook on a tensor outside");
     if (!t->is_leaf())
       runtime_error(
           "register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors");

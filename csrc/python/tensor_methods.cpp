@@ -184,6 +184,9 @@ PyObject* resize_as(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
   });
 }
 
+// PyTorch's older name of the reflected quotient.
+PyObject* reflected_quotient(PyObject* self, PyObject* other) { return PyNumber_TrueDivide(other, self); }
+
 // Copies and pickles are arranged in Python; only the names are known here.
 PyObject* call_serialization(const char* function, PyObject* self, PyObject* arg) {
   return guarded([&]() -> PyObject* {
@@ -362,30 +365,12 @@ PyObject* call_printing(const char* function, PyObject* self) {
     return PyObject_CallOneArg(f.get(), self);
   });
 }
-// Comparisons that answer with one bool are written in Python, over the ops.
-PyObject* compare(const char* name, PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
-    Owned f = import_attr("tensorplay._compare", name);
-    Owned first(PyTuple_Pack(1, self));
-    Owned all(first ? PySequence_Concat(first.get(), args) : nullptr);
-    if (!f || !all) return nullptr;
-    return PyObject_Call(f.get(), all.get(), kwargs);
-  });
-}
-PyObject* allclose(PyObject* self, PyObject* args, PyObject* kwargs) { return compare("allclose", self, args, kwargs); }
-PyObject* equal(PyObject* self, PyObject* args, PyObject* kwargs) { return compare("equal", self, args, kwargs); }
-
 }  // namespace
 PyObject* tensor_repr(PyObject* self) { return call_printing("tensor_repr", self); }
 // str() of a 0-d tensor prints as its repr does.
 PyObject* tensor_str(PyObject* self) { return PyObject_Repr(self); }
 
 PyMethodDef tensor_methods[] = {
-    {"allclose", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allclose)), METH_VARARGS | METH_KEYWORDS,
-     "allclose($self, /, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n--\n\nWhether all elements are close to "
-     "those of other."},
-    {"equal", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(equal)), METH_VARARGS | METH_KEYWORDS,
-     "equal($self, /, other)\n--\n\nWhether sizes and all elements are those of other."},
     {"size", fast(size), METH_FASTCALL | METH_KEYWORDS,
      "size($self, /, dim=None)\n--\n\nSizes, or the size of one dimension."},
     {"stride", fast(stride), METH_FASTCALL | METH_KEYWORDS, "stride($self, /, dim=None)\n--\n\nStrides in elements."},
@@ -410,6 +395,7 @@ PyMethodDef tensor_methods[] = {
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe values as nested lists of Python numbers."},
     {"__complex__", complex_value, METH_NOARGS, nullptr},
     {"__format__", format, METH_O, nullptr},
+    {"__rdiv__", reflected_quotient, METH_O, "__rdiv__($self, other, /)\n--\n\nother / self."},
     {"__reversed__", reversed, METH_NOARGS, nullptr},
     {"__reduce_ex__", reduce_ex, METH_O, nullptr},
     {"__deepcopy__", deepcopy, METH_O, nullptr},

@@ -81,5 +81,48 @@ TensorRef Samples::stacked(std::span<const TensorRef> results) const {
   return cover(ops::expand(ops::reshape(results[0], one), none), bit);
 }
 
+namespace {
+
+std::size_t width(const TensorRef&) { return 1; }
+std::size_t width(const std::vector<TensorRef>& v) { return v.size(); }
+template <std::size_t N>
+std::size_t width(const std::array<TensorRef, N>&) {
+  return N;
+}
+TensorRef& item(TensorRef& t, std::size_t) { return t; }
+TensorRef& item(std::vector<TensorRef>& v, std::size_t i) { return v[i]; }
+template <std::size_t N>
+TensorRef& item(std::array<TensorRef, N>& a, std::size_t i) {
+  return a[i];
+}
+
+}  // namespace
+
+template <class Result>
+Result loop_of(Samples& samples, FunctionRef<Result(const Samples&)> f) {
+  std::vector<Result> results;
+  const std::int64_t n = samples.size();
+  for (std::int64_t i = 0; i < (n ? n : 1); ++i) {
+    samples.go(i);
+    results.push_back(f(samples));
+  }
+  Result whole = results[0];
+  std::vector<TensorRef> one(results.size());
+  for (std::size_t k = 0; k < width(whole); ++k) {
+    for (std::size_t i = 0; i < results.size(); ++i) one[i] = item(results[i], k);
+    item(whole, k) = samples.stacked(one);
+  }
+  return whole;
+}
+
+#define TP_LOOP_OF(...) template TP_API __VA_ARGS__ loop_of(Samples&, FunctionRef<__VA_ARGS__(const Samples&)>);
+TP_LOOP_OF(TensorRef)
+TP_LOOP_OF(std::vector<TensorRef>)
+TP_LOOP_OF(std::array<TensorRef, 2>)
+TP_LOOP_OF(std::array<TensorRef, 3>)
+TP_LOOP_OF(std::array<TensorRef, 4>)
+TP_LOOP_OF(std::array<TensorRef, 5>)
+#undef TP_LOOP_OF
+
 }  // namespace batch
 }  // namespace tp

@@ -1,7 +1,6 @@
 // The rule of ops that have none: once per sample, results stacked. Correct for everything, and told to the user once an op.
 #pragma once
-#include <functional>
-
+#include "core/function_ref.h"
 #include "transforms/operands.h"
 
 namespace tp::batch {
@@ -36,38 +35,14 @@ class TP_API Samples {
   std::vector<TensorRef> now_;
 };
 
-namespace detail {
-inline std::size_t width(const TensorRef&) { return 1; }
-inline std::size_t width(const std::vector<TensorRef>& v) { return v.size(); }
-template <std::size_t N>
-std::size_t width(const std::array<TensorRef, N>&) {
-  return N;
-}
-inline TensorRef& item(TensorRef& t, std::size_t) { return t; }
-inline TensorRef& item(std::vector<TensorRef>& v, std::size_t i) { return v[i]; }
-template <std::size_t N>
-TensorRef& item(std::array<TensorRef, N>& a, std::size_t i) {
-  return a[i];
-}
-}  // namespace detail
+/// f(samples) for each sample; `Result` is a TensorRef, an array or a vector of them.
+template <class Result>
+Result loop_of(Samples& samples, FunctionRef<Result(const Samples&)> f);
 
-/// f(samples) for each sample; a TensorRef, an array or a vector of them.
 template <class F>
 auto loop(Samples samples, F&& f) {
   using Result = std::decay_t<decltype(f(samples))>;
-  std::vector<Result> results;
-  const std::int64_t n = samples.size();
-  for (std::int64_t i = 0; i < (n ? n : 1); ++i) {
-    samples.go(i);
-    results.push_back(f(samples));
-  }
-  Result whole = results[0];
-  std::vector<TensorRef> one(results.size());
-  for (std::size_t k = 0; k < detail::width(whole); ++k) {
-    for (std::size_t i = 0; i < results.size(); ++i) one[i] = detail::item(results[i], k);
-    detail::item(whole, k) = samples.stacked(one);
-  }
-  return whole;
+  return loop_of<Result>(samples, f);
 }
 
 /// Told of an op that is about to run once per sample. Set by the host; null: nobody listens.

@@ -53,6 +53,9 @@ TensorRef affine(const TensorRef& input, const TensorRef& product, const Scalar&
   return ops::add(is(beta, 1) ? input : ops::mul(input, ops::number<TensorRef>(beta)), product, alpha);
 }
 
+TensorRef as_column(const TensorRef& t) { return ops::unsqueeze(t, -1); }
+TensorRef as_vector(const TensorRef& column) { return ops::select(column, -1, 0); }
+
 TensorRef linear_of(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   static constexpr OpSchema matmul{"linear", ""};
   TensorRef out = product(matmul, input, weight->dim() == 1 ? weight : ops::transpose(weight, 0, 1));
@@ -361,6 +364,17 @@ TensorRef randperm(const OpSchema& op, std::int64_t n, Generator* generator, std
   TensorRef all = ops::stack(rows, 0);
   if (!size) all = ops::slice(all, 0, 0, 0, 1);
   return wrap(ops::reshape(all, sized(levels, {n})), levels);
+}
+TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t low, std::int64_t high,
+                       Generator* generator, std::optional<Dtype> dtype) {
+  const Levels levels = drawn(op);
+  Plain plain;
+  return wrap(ops::randint(low, high, shaped(input, levels)->sizes(), generator, dtype.value_or(input->dtype())),
+              levels);
+}
+TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t high, Generator* generator,
+                       std::optional<Dtype> dtype) {
+  return randint_like(op, input, 0, high, generator, dtype);
 }
 TensorRef rand_like(const OpSchema& op, const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   const Levels levels = drawn(op);

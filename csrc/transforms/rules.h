@@ -59,6 +59,28 @@ TensorRef solve(const OpSchema& op, const Call& call, const Loop& loop, const Te
   (void)op;
   return in.wrap(call(in[0], in[1]));
 }
+/// Two matrices, whose own batch dimensions broadcast as well.
+// batch: matrices
+template <class Call, class Loop>
+TensorRef matrices(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& a, const TensorRef& b, bool,
+                   bool, bool) {
+  if (a->dim() < 2 || b->dim() < 2) return loop();
+  const Broadcast in({&a, &b}, 3);
+  return in.wrap(call(in[0], in[1]));
+}
+TP_API TensorRef as_column(const TensorRef& t);
+TP_API TensorRef as_vector(const TensorRef& column);
+/// The same with the exchanges of rows that belong to the first.
+// batch: lu_solve
+template <class Call, class Loop>
+TensorRef lu_solve(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& lu, const TensorRef& pivots,
+                   const TensorRef& b, bool, bool) {
+  const bool together = levels_of(lu) == levels_of(pivots) && pivots->dim() == lu->dim() - 1;
+  if (!together || lu->dim() < 2 || b->dim() < 2) return loop();
+  const TensorRef column = as_column(pivots);
+  const Broadcast in({&lu, &column, &b}, 7);
+  return in.wrap(call(in[0], as_vector(in[1]), in[2]));
+}
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 TP_API TensorRef transposed(const OpSchema& op, const TensorRef& input);
@@ -373,6 +395,10 @@ TP_API TensorRef randint(const OpSchema& op, std::int64_t high, const Dims& size
 TP_API TensorRef randint(const OpSchema& op, std::int64_t low, std::int64_t high, const Dims& size,
                          Generator* generator, std::optional<Dtype> dtype);
 TP_API TensorRef randperm(const OpSchema& op, std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t low, std::int64_t high,
+                              Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const OpSchema& op, const TensorRef& input, std::int64_t high, Generator* generator,
+                              std::optional<Dtype> dtype);
 TP_API TensorRef rand_like(const OpSchema& op, const TensorRef& input, Generator* generator,
                            std::optional<Dtype> dtype);
 TP_API TensorRef randn_like(const OpSchema& op, const TensorRef& input, Generator* generator,

@@ -29,6 +29,10 @@ class _histogram_0_result(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
 
+class _histogram_1_result(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
 class _kthvalue_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -51,6 +55,10 @@ class _min_1_result(NamedTuple):
     indices: Tensor
 
 class _mode_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _nanmedian_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
@@ -158,6 +166,9 @@ def all(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, 
     """Whether every element along dim is nonzero; true for no elements."""
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
+
+def alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
 
 def amax(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -270,14 +281,41 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atanh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, nan beyond."""
 
+@overload
 def atleast_1d(input: Tensor) -> Tensor:
-    """Input with at least one dimension."""
+    """Tensors with at least one dimension, one or a tuple as they were given."""
 
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least one dimension, one or a tuple as they were given."""
+
+@overload
+def atleast_1d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors with at least one dimension, one or a tuple as they were given."""
+
+@overload
 def atleast_2d(input: Tensor) -> Tensor:
-    """Input with at least two dimensions, a vector as one row."""
+    """Tensors with at least two dimensions, a vector as one row."""
 
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least two dimensions, a vector as one row."""
+
+@overload
+def atleast_2d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors with at least two dimensions, a vector as one row."""
+
+@overload
 def atleast_3d(input: Tensor) -> Tensor:
-    """Input with at least three dimensions, a matrix as one plane."""
+    """Tensors with at least three dimensions, a matrix as one plane."""
+
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+    """Tensors with at least three dimensions, a matrix as one plane."""
+
+@overload
+def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors with at least three dimensions, a matrix as one plane."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
@@ -285,8 +323,13 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Bartlett window, a triangle that reaches zero at its ends."""
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
-    """Ones and zeros, each a one with the probability its element states."""
+@overload
+def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones and zeros, each a one with the probability its element states, or p."""
+
+@overload
+def bernoulli(input: Tensor, p: float, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones and zeros, each a one with the probability its element states, or p."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """The form x W y for each matrix of weight, plus bias, over the last dimensions of two inputs."""
@@ -363,10 +406,19 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input limited to the interval from min to max; either end may be left open."""
 
+def clamp_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+    """Input limited to the interval from min to max; either end may be left open."""
+
 def clamp_max(input: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
 
+def clamp_max_(input: Tensor | Number, max: Tensor | Number) -> Tensor:
+    """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
+
 def clamp_min(input: Tensor | Number, min: Tensor | Number) -> Tensor:
+    """Input where it is at least min, else min; at equality the gradient is input's."""
+
+def clamp_min_(input: Tensor | Number, min: Tensor | Number) -> Tensor:
     """Input where it is at least min, else min; at equality the gradient is input's."""
 
 def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -519,11 +571,21 @@ def digamma_(input: Tensor) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """Norm of order p of the difference of two tensors."""
 
+@overload
 def div(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Quotient of input and other; integers divide as floats."""
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
 
+@overload
+def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None, out: Tensor | None = None) -> Tensor:
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+
+@overload
 def divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Quotient of input and other; integers divide as floats."""
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+
+@overload
+def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None, out: Tensor | None = None) -> Tensor:
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors' elements, neither conjugated."""
@@ -539,7 +601,7 @@ def dsplit(input: Tensor, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the third dimension."""
 
-def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
+def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
     """Products of tensors summed by an equation that names their dimensions, as..."""
 
 def empty(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -597,6 +659,9 @@ def eye(n: int, m: int | None = None, *, dtype: dtype | None = None, out: Tensor
     """Matrix with ones on the diagonal and zeros elsewhere."""
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Alpha dropout of whole channels."""
+
+def feature_alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Alpha dropout of whole channels."""
 
 def fill(input: Tensor, value: Tensor) -> Tensor:
@@ -679,7 +744,16 @@ def ge(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = N
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix of all products of the elements of two vectors."""
 
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Sequence[int] | int | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+@overload
+def gradient(input: Tensor, *, spacing: Tensor | Number = 1, dim: Sequence[int] | int | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension by central differences, exact for parabolas; spacing is a..."""
+
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[float] | float, dim: Sequence[int] | int | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension by central differences, exact for parabolas; spacing is a..."""
+
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: Sequence[int] | int | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Slopes along each dimension by central differences, exact for parabolas; spacing is a..."""
 
 def greater(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -712,7 +786,12 @@ def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | 
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements lie in each of so many equal intervals from min to max, by default..."""
 
-def histogram(input: Tensor, bins: Tensor | Number, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False, out: Sequence[Tensor] | None = None) -> _histogram_0_result:
+@overload
+def histogram(input: Tensor, bins: int, *, range: Sequence[float] | float | None = None, weight: Tensor | None = None, density: bool = False, out: Sequence[Tensor] | None = None) -> _histogram_0_result:
+    """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
+
+@overload
+def histogram(input: Tensor, bins: Tensor, *, range: Sequence[float] | float | None = None, weight: Tensor | None = None, density: bool = False, out: Sequence[Tensor] | None = None) -> _histogram_1_result:
     """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
 
 @overload
@@ -771,7 +850,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dimension of both."""
 
-def isclose(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
 
 def isfinite(input: Tensor) -> Tensor:
@@ -954,6 +1033,15 @@ def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor]
 def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Largest element of all, along one dimension with its position, or of two tensors; the..."""
 
+def max_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], dilation: Sequence[int] | int = [1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 1 dimension; with return_indices also where..."""
+
+def max_pool2d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], dilation: Sequence[int] | int = [1, 1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 2 dimensions; with return_indices also..."""
+
+def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], dilation: Sequence[int] | int = [1, 1, 1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 3 dimensions; with return_indices also..."""
+
 def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Larger of the two, nan if either is nan; a tie shares the gradient."""
 
@@ -1019,13 +1107,26 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
 
+def nan_to_num_(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
+
 def nanmean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Mean along dim of the elements that are not nan."""
 
+@overload
 def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Middle of all elements that are not nan."""
+    """Middle of the elements that are not nan, the lower of two; of all, or along a dimension..."""
 
-def nanquantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> _nanmedian_1_result:
+    """Middle of the elements that are not nan, the lower of two; of all, or along a dimension..."""
+
+@overload
+def nanquantile(input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Quantiles of the elements that are not nan; nan where there are none."""
+
+@overload
+def nanquantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """Quantiles of the elements that are not nan; nan where there are none."""
 
 def nansum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
@@ -1049,13 +1150,18 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def negative_(input: Tensor) -> Tensor:
     """Each element with the opposite sign."""
 
-def nextafter(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Next number the type can hold from input towards other."""
 
 def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Indices of the nonzero elements, one row each."""
 
-def norm(input: Tensor, p: Any = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
+@overload
+def norm(input: Tensor, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
+
+@overload
+def norm(input: Tensor, p: Number | None, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
 
 def not_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1066,6 +1172,9 @@ def ones(size: Sequence[int] | int, *, dtype: dtype | None = None, out: Tensor |
 
 def ones_like(input: Tensor, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Tensor of ones in input's sizes and dtype."""
+
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """First columns of the product of Householder reflections, given by the columns below the..."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix of all products of the elements of two vectors."""
@@ -1103,7 +1212,7 @@ def positive(input: Tensor) -> Tensor:
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input raised to the exponent, with numbers accepted on either side."""
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Product of the elements along dim, 1 for none."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -1112,7 +1221,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 def qr(input: Tensor, some: bool = True) -> _qr_0_result:
     """Orthonormal columns and triangular factor under the older name of linalg.qr."""
 
-def quantile(input: Tensor, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+@overload
+def quantile(input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
+
+@overload
+def quantile(input: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1136,11 +1250,11 @@ def randint(low: int, high: int, size: Sequence[int] | int, *, generator: Genera
     """Whole numbers uniform on [low, high), int64 unless asked otherwise."""
 
 @overload
-def randint_like(input: Tensor, high: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def randint_like(input: Tensor, high: int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [low, high) in the sizes and dtype of input."""
 
 @overload
-def randint_like(input: Tensor, low: int, high: int, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def randint_like(input: Tensor, low: int, high: int, *, generator: Generator | None = None, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [low, high) in the sizes and dtype of input."""
 
 def randn(size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
@@ -1180,7 +1294,11 @@ def repeat(input: Tensor, repeats: Sequence[int] | int) -> Tensor:
     """Copies of input side by side, so many along each dimension."""
 
 @overload
-def repeat_interleave(input: Tensor, repeats: Tensor | Number, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
+
+@overload
+def repeat_interleave(input: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
 
 @overload
@@ -1202,16 +1320,29 @@ def roll(input: Tensor, shifts: Sequence[int] | int, dims: Sequence[int] | int =
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tensor:
     """Plane of two dimensions turned k times by 90 degrees, from the first towards the second."""
 
+@overload
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Nearest whole number, halves to the even one; its derivative is 0."""
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
 
+@overload
+def round(input: Tensor, *, decimals: int, out: Tensor | None = None) -> Tensor:
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+
+@overload
 def round_(input: Tensor) -> Tensor:
-    """Nearest whole number, halves to the even one; its derivative is 0."""
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+
+@overload
+def round_(input: Tensor, *, decimals: int) -> Tensor:
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
 
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
+    """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
+
+def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False) -> Tensor:
     """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1362,7 +1493,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, ou
 def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Difference of input and alpha times other."""
 
-def sum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+def sum(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Sum of the elements along dim, of all without one; integers are summed as int64."""
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> _svd_0_result:
@@ -1439,8 +1570,13 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Rows and columns of the elements of an upper triangle."""
 
+@overload
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Quotient of input and other; integers divide as floats."""
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+
+@overload
+def true_divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None, out: Tensor | None = None) -> Tensor:
+    """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element with its fractional part dropped; its derivative is 0."""
@@ -1454,10 +1590,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int] | int) -> Tensor:
     """One dimension split into several of the given sizes."""
 
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """Distinct elements, or slices of dim, in order; with return_inverse also where each is..."""
 
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """Elements, or slices of dim, with equal neighbours joined."""
 
 def unravel_index(indices: Tensor, shape: Sequence[int] | int) -> tuple[Tensor, ...]:

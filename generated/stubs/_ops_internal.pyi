@@ -34,6 +34,11 @@ class _inv_ex_core_0_result(NamedTuple):
     inverse: Tensor
     info: Tensor
 
+class _ldl_core_0_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class _linalg_eig_0_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -97,6 +102,10 @@ class _min_dim_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _nanmedian_dim_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
 class _native_attention_0_result(NamedTuple):
     out: Tensor
     logsumexp: Tensor
@@ -154,12 +163,27 @@ class _nll_loss_forward_0_result(NamedTuple):
     out: Tensor
     total_weight: Tensor
 
+class _svd_driver_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
 class _unique_consecutive_flat_0_result(NamedTuple):
     values: Tensor
     inverse: Tensor
     counts: Tensor
 
 class _unique_flat_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
+class _unique_runs_0_result(NamedTuple):
+    values: Tensor
+    inverse: Tensor
+    counts: Tensor
+
+class _unique_slices_0_result(NamedTuple):
     values: Tensor
     inverse: Tensor
     counts: Tensor
@@ -187,6 +211,9 @@ def airy_ai_prime(input: Tensor) -> Tensor:
 
 def angle_backward(grad: Tensor, input: Tensor) -> Tensor:
     """Gradient of the angle of complex numbers."""
+
+def antialiased(input: Tensor, size: Sequence[int] | int, scale: Sequence[float] | float, cubic: bool, align_corners: bool) -> Tensor:
+    """Images brought to a size by filters wide enough for what a smaller size cannot show."""
 
 def as_columns(input: Tensor, A: Tensor, B: Tensor) -> Tensor:
     """Right-hand sides that are vectors as matrices of one column."""
@@ -224,13 +251,18 @@ def bce_logits_weighted(input: Tensor | Number, target: Tensor | Number, pos_wei
 def bce_probs(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Binary cross entropy of each probability against its target, logarithms held at -100."""
 
-def bernoulli_fill(input: Tensor, p: Tensor | Number = 0.5, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+@overload
+def bernoulli_fill(input: Tensor, p: float = 0.5, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
+
+@overload
+def bernoulli_fill(input: Tensor, p: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
 
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """The same values in another dtype; a complex value loses its imaginary part when cast to..."""
 
-def cauchy_fill(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def cauchy(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Cauchy-distributed numbers around median of width sigma in place of the elements."""
 
 def chebyshev_t(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
@@ -269,6 +301,9 @@ def clamp_between(input: Tensor | Number, min: Tensor | Number, max: Tensor | Nu
 def col2im(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Columns of sliding blocks added back into an image."""
 
+def combination_places(n: int, r: int, with_replacement: bool, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Every choice of r of the numbers below n in their order, a row each."""
+
 def compact(input: Tensor) -> Tensor:
     """Copy with the elements in row-major order, made where the input's are not."""
 
@@ -277,6 +312,12 @@ def cond_by_inverse(norm: Tensor, inverse: Tensor, info: Tensor, p: Number) -> T
 
 def cond_by_inverse_named(norm: Tensor, inverse: Tensor, info: Tensor, p: str) -> Tensor:
     """Product of two norms with a name, inf where there is no inverse."""
+
+def conv_transpose(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, output_padding: Sequence[int] | int, groups: int, dilation: Sequence[int] | int) -> Tensor:
+    """Transposed convolution over any number of dimensions of space."""
+
+def conv_transpose_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, output_padding: Sequence[int] | int, groups: int, dilation: Sequence[int] | int) -> Tensor:
+    """Transposed convolution of complex or whole numbers."""
 
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Convolution over any number of dimensions of space."""
@@ -290,8 +331,14 @@ def convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride:
 def convolution_mode_input_backward(grad: Tensor, weight: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its input, padded by a rule."""
 
+def convolution_mode_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
+    """Convolution of complex or whole numbers with padding by a rule."""
+
 def convolution_mode_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: str, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its weight, padded by a rule."""
+
+def convolution_other(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
+    """Convolution of complex or whole numbers."""
 
 def convolution_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, groups: int) -> Tensor:
     """Gradient of a convolution in its weight."""
@@ -301,6 +348,9 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
 
 def cov_rows(input: Tensor, correction: int) -> Tensor:
     """Covariances of variables, one a row, without weights."""
+
+def cov_weighted(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None, alone: bool) -> Tensor:
+    """Covariances of variables, one a row, whose observations have weights; a lone variable's..."""
 
 def cross_entropy_curvature(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str, label_smoothing: float) -> Tensor:
     """Weight of the softmax in the gradient of the fused cross entropy."""
@@ -317,6 +367,9 @@ def cross_entropy_index_sum(u: Tensor, input: Tensor, target: Tensor, weight: Te
 def cross_entropy_probs(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float) -> Tensor:
     """Cross entropy against class probabilities."""
 
+def cubic_weight(input: Tensor) -> Tensor:
+    """Weight of a neighbour at a distance by cubic convolution with a = -0.75."""
+
 def cumprod_backward(grad: Tensor, input: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative product, right where elements are zero."""
 
@@ -325,6 +378,18 @@ def det_cofactor(A: Tensor) -> Tensor:
 
 def diagonal_backward(grad: Tensor, size: Sequence[int] | int, offset: int, dim1: int, dim2: int) -> Tensor:
     """A diagonal laid into zeros of the given size."""
+
+def diff_once(input: Tensor, dim: int) -> Tensor:
+    """Differences of neighbours along dim, for booleans whether they differ."""
+
+def div_rounded(input: Tensor, other: Tensor, rounding_mode: str) -> Tensor:
+    """Quotient rounded to a whole number, down or towards 0."""
+
+def drop(input: Tensor, p: float, sizes: Sequence[int] | int) -> Tensor:
+    """Input zeroed with probability p, by one draw for each element of sizes that broadcast to..."""
+
+def drop_selu(input: Tensor, p: float, sizes: Sequence[int] | int) -> Tensor:
+    """Input that takes SELU's lower limit with probability p, shifted and scaled back to mean..."""
 
 def eig_backward(g_values: Tensor, g_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
     """Gradient of an eigendecomposition in its general matrix."""
@@ -338,6 +403,9 @@ def embedding_backward(grad: Tensor, input: Tensor, num_weights: int, padding_id
 def embedding_masked(input: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
     """Picked rows with those of the padding index set to zero."""
 
+def embedding_rows(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Rows of weight picked by integer input."""
+
 def exclusive_cumprod(input: Tensor, dim: int) -> Tensor:
     """Product of the elements strictly before each one along a dimension."""
 
@@ -346,6 +414,9 @@ def exclusive_prod(input: Tensor, dim: int) -> Tensor:
 
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentially distributed numbers of rate lambd in place of the elements."""
+
+def filter_rows(length: int, size: int, scale: Sequence[float] | float, dim: int, cubic: bool, align_corners: bool, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """The matrix that resamples a line of length elements to size of them by a triangular or..."""
 
 def fit_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Every dimension cut at its end or padded with zeros to the given size."""
@@ -356,8 +427,23 @@ def gelu_erf(input: Tensor) -> Tensor:
 def gelu_tanh(input: Tensor) -> Tensor:
     """The gelu activation with its tanh approximation."""
 
-def geometric_fill(input: Tensor, p: float, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def geometric(input: Tensor, p: float, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers of trials up to the first success of probability p in place of the elements."""
+
+def grid_corners(n: int, width: int, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Offsets to the neighbours of a place in n dimensions, width of them along each."""
+
+def grid_line(like: Tensor, n: int, align_corners: bool) -> Tensor:
+    """Coordinates of n elements of a line from -1 to 1, which are the centres of the first and..."""
+
+def grid_padded(place: Tensor, length: Tensor, padding: int, align_corners: bool) -> Tensor:
+    """Coordinates brought into range as a padding rule says."""
+
+def grid_reflected(place: Tensor, low: float, span: Tensor) -> Tensor:
+    """Coordinates folded back at both ends of a stretch."""
+
+def grid_sampled(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    """Input read at the places of a grid as a weighted sum of neighbours."""
 
 def half_weight(input: Tensor, dim: int, n: int, inside: float) -> Tensor:
     """A half spectrum with the values that stand for two, all but frequency zero and n / 2,..."""
@@ -368,6 +454,9 @@ def hermite_h(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor
 def hermite_he(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Hermite polynomials of probability theory, by degree and order."""
 
+def histogram_between(input: Tensor, edges: Tensor, weight: Tensor | None, density: bool) -> Tensor:
+    """Sums of weights of the elements in each interval between edges."""
+
 def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tensor:
     """Squared difference up to delta, linear beyond it with the slope delta."""
 
@@ -377,8 +466,20 @@ def im2col(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[i
 def inv_ex_core(A: Tensor) -> _inv_ex_core_0_result:
     """Inverses and how far elimination came."""
 
+def isclose_complex(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    """Whether two complex numbers differ by at most atol + rtol times the magnitude of other."""
+
+def isclose_real(input: Tensor | Number, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether two floats differ by at most atol + rtol times the magnitude of other."""
+
+def isin_of(elements: Tensor, test_elements: Tensor, invert: bool) -> Tensor:
+    """Whether elements are among others, or are not."""
+
 def laguerre_l(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Laguerre polynomials, by degree and order."""
+
+def ldl_core(A: Tensor, hermitian: bool) -> _ldl_core_0_result:
+    """Factors of indefinite matrices with exchanges and what LAPACK says of them."""
 
 def legendre_p(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Legendre polynomials, by degree and order."""
@@ -442,7 +543,7 @@ def linalg_svdvals(A: Tensor) -> Tensor:
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     """Matrix of the powers of x from 0 up to N, one a column."""
 
-def log_normal_fill(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def log_normal(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentials of normal numbers of the given mean and deviation in place of the elements."""
 
 def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
@@ -450,6 +551,12 @@ def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
 
 def logcumsumexp_backward(grad: Tensor, input: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative logarithm of sums."""
+
+def logsumexp_complex(input: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
+    """Logarithm of the sum of exponentials of complex numbers."""
+
+def logsumexp_real(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
+    """Logarithm of the sum of exponentials of real numbers."""
 
 def lstsq_adjoint(grad: Tensor, A: Tensor, B: Tensor, rcond: float | None) -> Tensor:
     """Gradient of a least-squares solution in its right-hand side."""
@@ -511,6 +618,15 @@ def median_dim(input: Tensor, dim: int, keepdim: bool = False) -> _median_dim_0_
 def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> _min_dim_0_result:
     """Smallest element along a single dimension with its index, which receives the whole gradient."""
 
+def nan_replaced(input: Tensor, none: float, high: float, low: float) -> Tensor:
+    """The element, or numbers in place of nan and the infinities."""
+
+def nanmedian_all(input: Tensor) -> Tensor:
+    """Middle of all elements that are not nan."""
+
+def nanmedian_dim(input: Tensor, dim: int, keepdim: bool) -> _nanmedian_dim_0_result:
+    """Middles along a dimension of what is not nan, and where they stand."""
+
 def native_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float | None, generator: Generator | None) -> _native_attention_0_result:
     """Attention in blocks, with what its gradient needs."""
 
@@ -553,11 +669,20 @@ def new_ones(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = 
 def new_zeros(input: Tensor, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
     """Zeros of the given size in input's dtype."""
 
+def nextafter_half(input: Tensor, other: Tensor) -> Tensor:
+    """Next number a half can hold from input towards other."""
+
+def nextafter_wide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Next float32 or float64 number from input towards other."""
+
 def nll_loss_backward(grad: Tensor, size: Sequence[int] | int, target: Tensor, weight: Tensor | None, total_weight: Tensor, ignore_index: int, reduction: str) -> Tensor:
     """Gradient of the negative log-likelihood in the log-probabilities."""
 
 def nll_loss_forward(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> _nll_loss_forward_0_result:
     """Negative log-likelihood and the total weight its mean divides by."""
+
+def norm_named(input: Tensor, p: str, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
+    """Norms with a name, of vectors or of matrices."""
 
 def normal(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Normal numbers of the given mean and deviation in place of the elements."""
@@ -601,17 +726,23 @@ def prod_others(input: Tensor, dim: int | None) -> Tensor:
 def qr_backward(g_Q: Tensor, g_R: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     """Gradient of an orthogonal-triangular factorisation in its matrix."""
 
+def quantile_of(input: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool) -> Tensor:
+    """Quantiles by one of several rules, of all elements or of those that are not nan."""
+
 @overload
-def random_fill(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def random(input: Tensor, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
 
 @overload
-def random_fill(input: Tensor, to: int, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def random(input: Tensor, to: int, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
 
 @overload
-def random_fill(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def random(input: Tensor, from_: int, to: int | None, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Whole numbers uniform on [from, to) in place of the elements, up to the largest that the..."""
+
+def random_between(input: Tensor, low: int, high: int, generator: Generator | None, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Whole numbers between two in the sizes and dtype of input."""
 
 def rank_of(A: Tensor, atol: float, rtol: float, hermitian: bool) -> Tensor:
     """Number of singular values above both bounds."""
@@ -625,8 +756,29 @@ def refused(A: Tensor, message: str) -> Tensor:
 def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[int] | int) -> Tensor:
     """Gradients of all copies of a repeated tensor added up."""
 
+def repeat_places(repeats: Tensor, output_size: int | None) -> Tensor:
+    """Each place of a vector as often as its element says."""
+
+def round_scaled(input: Tensor, up: float, down: float) -> Tensor:
+    """Nearest multiple of down / up."""
+
+def scatter_combine(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Elements of src combined with those of input, or among themselves, at the places index..."""
+
+def scatter_ends(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Largest or smallest by index."""
+
+def scatter_means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
+    """Means by index."""
+
+def scatter_products(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Products by index."""
+
 def scatter_reduce_value(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Values of scatter_reduce."""
+
+def scatter_sums(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Differentiable forms of the reductions by index."""
 
 def searchsorted_in(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
     """Places where values would go in a sorted last dimension."""
@@ -637,11 +789,26 @@ def select_backward(grad: Tensor, size: Sequence[int] | int, dim: int, index: in
 def sgn_backward(grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     """Gradient of the sign of complex numbers."""
 
+def share_gradient(rows: Tensor, input: Tensor, n: int) -> Tensor:
+    """Rows whose gradient is divided by how often their index came."""
+
+def sizes_tensor(sizes: Sequence[int] | int, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Sizes as a vector of whole numbers."""
+
 def slice_backward(grad: Tensor, size: Sequence[int] | int, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """A slice laid into zeros of the given size."""
 
+def slice_order(rows: Tensor) -> Tensor:
+    """The order of the rows of a matrix by their first elements, then their second and so on;..."""
+
 def slogdet_backward(g_sign: Tensor, g_log: Tensor, A: Tensor, sign: Tensor) -> Tensor:
     """Gradient of a determinant's phase and logarithm in its matrix."""
+
+def slope_at(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
+    """Slopes along a dimension between points at coordinates."""
+
+def slope_even(input: Tensor, dim: int, h: Tensor, edge_order: int) -> Tensor:
+    """Slopes along a dimension between points of one distance."""
 
 def smooth_l1(input: Tensor | Number, target: Tensor | Number, beta: float) -> Tensor:
     """Absolute difference, rounded off by a parabola below beta."""
@@ -651,6 +818,9 @@ def softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
 
 def squared_difference(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Squared difference of each pair of elements."""
+
+def std_of(input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
+    """Standard deviation of real or complex numbers."""
 
 def std_over(input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """The standard deviation with every argument spelled out, which the public forms call."""
@@ -664,8 +834,14 @@ def sum_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
 def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """Gradient of a singular value decomposition in its matrix."""
 
+def svd_driver(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> _svd_driver_0_result:
+    """Singular value decomposition A = U diag(S) Vh with S descending, by the one driver there..."""
+
 def tie_share(grad: Tensor, input: Tensor, out: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """A gradient shared evenly by the elements equal to a reduction's result."""
+
+def trapezoids(y: Tensor, x: Tensor | None, dx: Number | None, dim: int) -> Tensor:
+    """Twice the areas of the trapezoids between neighbours along dim."""
 
 def triangular_backward(grad: Tensor, A: Tensor, out: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
     """Gradient of a triangular system's solution in its matrix."""
@@ -679,28 +855,40 @@ def unfold_backward(grad: Tensor, input_size: Sequence[int] | int, dimension: in
 def uniform(input: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform on [low, high) in place of the elements."""
 
+def uniform_draw(input: Tensor, generator: Generator | None, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Numbers of (0, 1) in the sizes of input, float64 where that is what it holds."""
+
 def unique_consecutive_flat(input: Tensor) -> _unique_consecutive_flat_0_result:
     """Elements with equal neighbours joined, where each element is among them, and how often."""
 
 def unique_flat(input: Tensor) -> _unique_flat_0_result:
     """Distinct elements in order, where each element is among them, and how often."""
 
-def upsample_bicubic_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+def unique_runs(input: Tensor) -> _unique_runs_0_result:
+    """Equal neighbours of the first dimension as one, which run each belongs to, and how long..."""
+
+def unique_slices(input: Tensor, dim: int) -> _unique_slices_0_result:
+    """Distinct slices of a dimension in order, which one each slice is, and how often each comes."""
+
+def unpool(input: Tensor, indices: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Elements put at places in planes of a size, zeros elsewhere."""
+
+def upsample_bicubic_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float] | float, align_corners: bool) -> Tensor:
     """Gradient of interpolation by cubic convolution."""
 
-def upsample_bicubic_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+def upsample_bicubic_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float] | float, align_corners: bool) -> Tensor:
     """Interpolation to a given size by cubic convolution."""
 
-def upsample_linear_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+def upsample_linear_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float] | float, align_corners: bool) -> Tensor:
     """Gradient of interpolation by the linear rules."""
 
-def upsample_linear_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], align_corners: bool) -> Tensor:
+def upsample_linear_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float] | float, align_corners: bool) -> Tensor:
     """Interpolation to a given size by the linear rules."""
 
-def upsample_nearest_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+def upsample_nearest_backward(grad: Tensor, input_size: Sequence[int] | int, scale: Sequence[float] | float, exact: bool) -> Tensor:
     """Gradient of interpolation by the rule nearest."""
 
-def upsample_nearest_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float], exact: bool) -> Tensor:
+def upsample_nearest_to(input: Tensor, size: Sequence[int] | int, scale: Sequence[float] | float, exact: bool) -> Tensor:
     """Interpolation to a given size by the rule nearest."""
 
 def var_backward(grad: Tensor, input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
@@ -709,11 +897,20 @@ def var_backward(grad: Tensor, input: Tensor, dim: Sequence[int] | int | None, c
 def var_mean_mean(input: Tensor, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
     """The mean over optional dimensions."""
 
+def var_of(input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
+    """Variance of real or complex numbers; the latter's is the sum of those of its parts."""
+
 def var_over(input: Tensor, dim: Sequence[int] | int | None, correction: Number, keepdim: bool) -> Tensor:
     """The variance with every argument spelled out, which the public forms call."""
 
 def vector_norm_backward(grad: Tensor, input: Tensor, out: Tensor, ord: Number, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """Gradient of a vector norm, with ties of the maximum norm sharing it."""
+
+def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """Weighted losses, their sum, or their mean over the sum of the weights."""
+
+def window_of(input: Tensor, window: Tensor | None, width: int, n_fft: int) -> Tensor:
+    """A window, or ones, with zeros on both sides up to n_fft."""
 
 def zero(input: Tensor) -> Tensor:
     """Zeros in place of every element."""

@@ -17,6 +17,15 @@ class _inv_ex_0_result(NamedTuple):
     inverse: Tensor
     info: Tensor
 
+class _ldl_factor_0_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+
+class _ldl_factor_ex_0_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class _linalg_eig_0_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -40,11 +49,6 @@ class _linalg_qr_0_result(NamedTuple):
     Q: Tensor
     R: Tensor
 
-class _linalg_svd_0_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
 class _lu_factor_0_result(NamedTuple):
     LU: Tensor
     pivots: Tensor
@@ -61,6 +65,11 @@ class _slogdet_0_result(NamedTuple):
 class _solve_ex_0_result(NamedTuple):
     result: Tensor
     info: Tensor
+
+class _svd_driver_0_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
@@ -97,6 +106,9 @@ def eigvals(A: Tensor) -> Tensor:
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
 
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    """First columns of the product of Householder reflections, given by the columns below the..."""
+
 def inv(A: Tensor) -> Tensor:
     """Inverse of square matrices."""
 
@@ -105,6 +117,15 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> _inv_ex_0_result:
 
 def inverse(A: Tensor) -> Tensor:
     """Inverse of square matrices."""
+
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> _ldl_factor_0_result:
+    """Factors of symmetric or Hermitian matrices that need not be positive, L D L^T in one..."""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> _ldl_factor_ex_0_result:
+    """Factors of indefinite matrices, and for each matrix 0 or the place of a block of D that..."""
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """Solution of systems whose matrices ldl_factor factored; differentiable in B."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq_0_result:
     """Least-squares solution of A X = B of least norm, sums of squared residuals, rank and..."""
@@ -146,7 +167,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 def matrix_rank(A: Tensor, tol: float, hermitian: bool = False) -> Tensor:
     """Number of singular values above max(atol, rtol times the largest); with hermitian, of..."""
 
-def multi_dot(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of several matrices in the order of multiplication that costs least; the first..."""
 
 @overload
@@ -180,8 +201,8 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not..."""
 
-def svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
-    """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> _svd_driver_0_result:
+    """Singular value decomposition A = U diag(S) Vh with S descending, by the one driver there..."""
 
 def svdvals(A: Tensor) -> Tensor:
     """Singular values in descending order; equal ones share a finite gradient."""

@@ -30,19 +30,22 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tens
 def adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
     """Means of windows that divide the last 3 dimensions into output_size parts."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Largest element of windows that divide the last 1 dimension into output_size parts."""
+def adaptive_max_pool1d(input: Tensor, output_size: Sequence[int | None] | int, return_indices: bool = False) -> Any:
+    """Largest element of windows that divide the last 1 dimension into output_size parts; with..."""
 
-def adaptive_max_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Largest element of windows that divide the last 2 dimensions into output_size parts."""
+def adaptive_max_pool2d(input: Tensor, output_size: Sequence[int | None] | int, return_indices: bool = False) -> Any:
+    """Largest element of windows that divide the last 2 dimensions into output_size parts;..."""
 
-def adaptive_max_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Largest element of windows that divide the last 3 dimensions into output_size parts."""
+def adaptive_max_pool3d(input: Tensor, output_size: Sequence[int | None] | int, return_indices: bool = False) -> Any:
+    """Largest element of windows that divide the last 3 dimensions into output_size parts;..."""
 
 def affine_grid(theta: Tensor, size: Sequence[int] | int, align_corners: bool | None = None) -> Tensor:
     """Places, for grid_sample, of a regular grid of the given size moved by affine maps."""
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
+
+def alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take..."""
 
 def avg_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -120,17 +123,29 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor:
     """Negative logarithm of the probability of label sequences, summed over all alignments..."""
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, elements zeroed with probability p and the others divided by 1 - p; the..."""
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the..."""
 
+def dropout1d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the..."""
+
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, whole channels (the second dimension) zeroed with probability p and the..."""
+
+def dropout2d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """In training, whole channels (the second dimension) zeroed with probability p and the..."""
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p..."""
+
+def dropout3d_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p..."""
+
+def dropout_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """In training, elements zeroed with probability p and the others divided by 1 - p; the..."""
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element where positive, alpha (exp(x) - 1) elsewhere."""
@@ -138,13 +153,16 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The element where positive, alpha (exp(x) - 1) elsewhere."""
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of weight picked by integer input, [...] to [..., width]; padding_idx receives no..."""
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
     """Rows of weight picked in bags (rows of a matrix of indices, or stretches of a vector..."""
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Alpha dropout of whole channels."""
+
+def feature_alpha_dropout_(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Alpha dropout of whole channels."""
 
 def fold(input: Tensor, output_size: Sequence[int] | int, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
@@ -189,20 +207,20 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 def hinge_embedding_loss(input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
     """Distance where the target is 1, what it lacks to the margin where it is -1, reduced."""
 
-def huber_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', delta: float = 1.0) -> Tensor:
-    """Half of the squared differences up to delta, linear beyond, reduced."""
+def huber_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """Half of the squared differences up to delta, linear beyond, times weight where it is..."""
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """Each channel of each sample centred and scaled by its own mean and deviation."""
 
-def interpolate(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
+def interpolate(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Sequence[float] | float | None = None, mode: str = 'nearest', align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
     """Input of [N, C, ...] brought to a size, or enlarged by a factor or one each, by the..."""
 
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = 'mean', log_target: bool = False) -> Tensor:
     """Divergence of log-probabilities input from target, point by point and reduced; batchmean..."""
 
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
-    """Mean (or sum, or each) of the absolute differences of input and target."""
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Mean (or sum, or each) of the absolute differences of input and target; weighted, the..."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """The last dimensions centred and scaled to unit variance, then times weight plus bias."""
@@ -228,20 +246,20 @@ def logsigmoid(input: Tensor) -> Tensor:
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, *, margin: float = 0.0, reduction: str = 'mean') -> Tensor:
     """What the difference of two scores lacks to the margin, in the order target says, reduced."""
 
-def max_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], dilation: Sequence[int] | int = [1], ceil_mode: bool = False) -> Tensor:
-    """Largest element of each window over the last 1 dimension."""
+def max_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], dilation: Sequence[int] | int = [1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 1 dimension; with return_indices also where..."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool1d_with_indices_0_result:
     """Largest element of each window over 1 dimension of space with its position in the plane."""
 
-def max_pool2d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], dilation: Sequence[int] | int = [1, 1], ceil_mode: bool = False) -> Tensor:
-    """Largest element of each window over the last 2 dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0], dilation: Sequence[int] | int = [1, 1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 2 dimensions; with return_indices also..."""
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool2d_with_indices_0_result:
     """Largest element of each window over 2 dimensions of space with its position in the plane."""
 
-def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], dilation: Sequence[int] | int = [1, 1, 1], ceil_mode: bool = False) -> Tensor:
-    """Largest element of each window over the last 3 dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0, 0, 0], dilation: Sequence[int] | int = [1, 1, 1], ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Largest element of each window over the last 3 dimensions; with return_indices also..."""
 
 def max_pool3d_with_indices(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int, padding: Sequence[int] | int, dilation: Sequence[int] | int, ceil_mode: bool) -> _max_pool3d_with_indices_0_result:
     """Largest element of each window over 3 dimensions of space with its position in the plane."""
@@ -261,8 +279,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 def mish_(input: Tensor) -> Tensor:
     """The smooth activation x * tanh(softplus(x))."""
 
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
-    """Mean (or sum, or each) of the squared differences of input and target."""
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Mean (or sum, or each) of the squared differences of input and target; weighted, the..."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = 'mean') -> Tensor:
     """Sum over the wrong classes of how far their scores come within the margin of the right..."""
@@ -319,6 +337,9 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     """The last dimensions divided by their root mean square, then times weight."""
 
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
+    """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
+
+def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False) -> Tensor:
     """The element where it is not negative; a slope times it elsewhere, drawn between lower..."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None) -> Tensor:
@@ -387,11 +408,11 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 def unfold(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""
 
-def upsample(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None) -> Tensor:
+def upsample(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Sequence[float] | float | None = None, mode: str = 'nearest', align_corners: bool | None = None) -> Tensor:
     """The older name of interpolate."""
 
-def upsample_bilinear(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Sequence[float] | float | None = None) -> Tensor:
     """Interpolation by the bilinear rule with the corners of both grids aligned."""
 
-def upsample_nearest(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: Sequence[int] | int | None = None, scale_factor: Sequence[float] | float | None = None) -> Tensor:
     """Interpolation by the nearest element."""

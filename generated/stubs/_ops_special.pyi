@@ -138,6 +138,14 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithmic derivative of the gamma function."""
 
+@overload
+def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+
+@overload
+def round(input: Tensor, *, decimals: int, out: Tensor | None = None) -> Tensor:
+    """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+
 def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 0 times exp(x)."""
 

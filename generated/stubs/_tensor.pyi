@@ -29,6 +29,10 @@ class _histogram_0_result(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
 
+class _histogram_1_result(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
 class _kthvalue_0_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -46,6 +50,10 @@ class _min_1_result(NamedTuple):
     indices: Tensor
 
 class _mode_0_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _nanmedian_1_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
@@ -112,7 +120,7 @@ class _TensorOps:
     def __isub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
     def __itruediv__(self, other: Tensor | Number, /) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
     def __ixor__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in exactly one of the two."""
     def __le__(self, other: Tensor | Number, /) -> Tensor:
@@ -160,13 +168,13 @@ class _TensorOps:
     def __rsub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
     def __rtruediv__(self, other: Tensor | Number, /) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
     def __rxor__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in exactly one of the two."""
     def __sub__(self, other: Tensor | Number, /) -> Tensor:
         """Difference of input and alpha times other."""
     def __truediv__(self, other: Tensor | Number, /) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
     def __xor__(self, other: Tensor | Number, /) -> Tensor:
         """Bits set in exactly one of the two."""
     def abs(self) -> Tensor:
@@ -293,9 +301,17 @@ class _TensorOps:
         """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
+    @overload
     def bernoulli(self, *, generator: Generator | None = None) -> Tensor:
-        """Ones and zeros, each a one with the probability its element states."""
-    def bernoulli_(self, p: Tensor | Number = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Ones and zeros, each a one with the probability its element states, or p."""
+    @overload
+    def bernoulli(self, p: float, *, generator: Generator | None = None) -> Tensor:
+        """Ones and zeros, each a one with the probability its element states, or p."""
+    @overload
+    def bernoulli_(self, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
+    @overload
+    def bernoulli_(self, p: Tensor, *, generator: Generator | None = None) -> Tensor:
         """Ones and zeros in place of the elements, ones with probability p, a number or one for..."""
     def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
         """How often each whole number occurs, or the sum of the weights where it does."""
@@ -423,14 +439,30 @@ class _TensorOps:
         """Logarithmic derivative of the gamma function."""
     def dist(self, other: Tensor, p: Number = 2) -> Tensor:
         """Norm of order p of the difference of two tensors."""
+    @overload
     def div(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def div(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
     def div_(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def div_(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
     def divide(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def divide(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
     def divide_(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def divide_(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Sum of the products of two vectors' elements, neither conjugated."""
     @overload
@@ -547,7 +579,11 @@ class _TensorOps:
         """Unit step, 0 below zero, 1 above and the element of values at zero."""
     def histc(self, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
         """How many elements lie in each of so many equal intervals from min to max, by default..."""
-    def histogram(self, bins: Tensor | Number, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> _histogram_0_result:
+    @overload
+    def histogram(self, bins: int, *, range: Sequence[float] | float | None = None, weight: Tensor | None = None, density: bool = False) -> _histogram_0_result:
+        """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
+    @overload
+    def histogram(self, bins: Tensor, *, range: Sequence[float] | float | None = None, weight: Tensor | None = None, density: bool = False) -> _histogram_1_result:
         """Sums of weights of the elements in each interval and the intervals' edges; the last..."""
     @overload
     def hsplit(self, sections: int) -> tuple[Tensor, ...]:
@@ -597,7 +633,7 @@ class _TensorOps:
         """Sum of products over the last dimension of both."""
     def inverse(self) -> Tensor:
         """Inverse of square matrices."""
-    def isclose(self, other: Tensor | Number, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
     def isfinite(self) -> Tensor:
         """Whether each element is neither infinite nor nan."""
@@ -771,15 +807,25 @@ class _TensorOps:
         """Product of a matrix and a vector."""
     def mvlgamma(self, p: int) -> Tensor:
         """Logarithm of the multivariate gamma function of dimension p."""
+    def mvlgamma_(self, p: int) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension p."""
     def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
     def nan_to_num_(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """Input with nan replaced by a number, 0 by default, and the infinities by numbers, by..."""
     def nanmean(self, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
         """Mean along dim of the elements that are not nan."""
+    @overload
     def nanmedian(self) -> Tensor:
-        """Middle of all elements that are not nan."""
-    def nanquantile(self, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Middle of the elements that are not nan, the lower of two; of all, or along a dimension..."""
+    @overload
+    def nanmedian(self, dim: int, keepdim: bool = False) -> _nanmedian_1_result:
+        """Middle of the elements that are not nan, the lower of two; of all, or along a dimension..."""
+    @overload
+    def nanquantile(self, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Quantiles of the elements that are not nan; nan where there are none."""
+    @overload
+    def nanquantile(self, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
         """Quantiles of the elements that are not nan; nan where there are none."""
     def nansum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Sum along dim of the elements that are not nan."""
@@ -803,13 +849,17 @@ class _TensorOps:
         """Ones of the given size in input's dtype."""
     def new_zeros(self, size: Sequence[int] | int, *, dtype: dtype | None = None) -> Tensor:
         """Zeros of the given size in input's dtype."""
-    def nextafter(self, other: Tensor | Number) -> Tensor:
+    def nextafter(self, other: Tensor) -> Tensor:
         """Next number the type can hold from input towards other."""
-    def nextafter_(self, other: Tensor | Number) -> Tensor:
+    def nextafter_(self, other: Tensor) -> Tensor:
         """Next number the type can hold from input towards other."""
     def nonzero(self) -> Tensor:
         """Indices of the nonzero elements, one row each."""
-    def norm(self, p: Any = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+    @overload
+    def norm(self, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+        """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
+    @overload
+    def norm(self, p: Number | None, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Normal numbers of the given mean and deviation in place of the elements."""
@@ -825,6 +875,10 @@ class _TensorOps:
         """View with the dimensions in another order."""
     def pinverse(self, rcond: float = 1e-15) -> Tensor:
         """Pseudoinverse of matrices, under its older name."""
+    def polygamma(self, order: int) -> Tensor:
+        """Derivative of the digamma function, the order after the tensor."""
+    def polygamma_(self, order: int) -> Tensor:
+        """Derivative of the digamma function, the order after the tensor."""
     def positive(self) -> Tensor:
         """The tensor itself, as unary plus gives it."""
     def pow(self, exponent: Tensor | Number) -> Tensor:
@@ -841,7 +895,11 @@ class _TensorOps:
         """Input with the elements of source written, or added, at places counted in row-major order."""
     def qr(self, some: bool = True) -> _qr_0_result:
         """Orthonormal columns and triangular factor under the older name of linalg.qr."""
-    def quantile(self, q: Tensor | Number, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+    @overload
+    def quantile(self, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
+    @overload
+    def quantile(self, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear') -> Tensor:
         """Values below which a fraction q of the elements lies, interpolated between neighbours;..."""
     def rad2deg(self) -> Tensor:
         """Angles in radians brought to degrees."""
@@ -877,7 +935,10 @@ class _TensorOps:
     def repeat(self, repeats: Sequence[int] | int) -> Tensor:
         """Copies of input side by side, so many along each dimension."""
     @overload
-    def repeat_interleave(self, repeats: Tensor | Number, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    def repeat_interleave(self, repeats: int, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+        """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
+    @overload
+    def repeat_interleave(self, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
         """Each element, or slice of dim, repeated so many times, one number for all or one each;..."""
     @overload
     def repeat_interleave(self, *, output_size: int | None = None) -> Tensor:
@@ -890,10 +951,18 @@ class _TensorOps:
         """Elements shifted along dims, those pushed out coming back at the other end."""
     def rot90(self, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tensor:
         """Plane of two dimensions turned k times by 90 degrees, from the first towards the second."""
+    @overload
     def round(self) -> Tensor:
-        """Nearest whole number, halves to the even one; its derivative is 0."""
+        """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+    @overload
+    def round(self, *, decimals: int) -> Tensor:
+        """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+    @overload
     def round_(self) -> Tensor:
-        """Nearest whole number, halves to the even one; its derivative is 0."""
+        """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
+    @overload
+    def round_(self, *, decimals: int) -> Tensor:
+        """Nearest whole number, halves to the even one, or nearest number of so many decimals; its..."""
     def rsqrt(self) -> Tensor:
         """One over the square root of each element."""
     def rsqrt_(self) -> Tensor:
@@ -1049,10 +1118,18 @@ class _TensorOps:
         """Upper triangle of the last two dimensions, zero below the given diagonal."""
     def triu_(self, diagonal: int = 0) -> Tensor:
         """Upper triangle of the last two dimensions, zero below the given diagonal."""
+    @overload
     def true_divide(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def true_divide(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
     def true_divide_(self, other: Tensor | Number) -> Tensor:
-        """Quotient of input and other; integers divide as floats."""
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
+    @overload
+    def true_divide_(self, other: Tensor | Number, *, rounding_mode: str | None) -> Tensor:
+        """Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or..."""
     def trunc(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
     def trunc_(self) -> Tensor:
@@ -1065,9 +1142,9 @@ class _TensorOps:
         """Windows of one dimension, every step elements, as a new last dimension."""
     def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Numbers uniform on [low, high) in place of the elements."""
-    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
         """Distinct elements, or slices of dim, in order; with return_inverse also where each is..."""
-    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor:
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
         """Elements, or slices of dim, with equal neighbours joined."""
     def unsqueeze(self, dim: int) -> Tensor:
         """View with a new dimension of size 1."""

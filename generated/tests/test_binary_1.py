@@ -146,8 +146,10 @@ OPS = [
         operators=("/",),
         out=True,
         domains={"input": (-3.0, 3.0), "other": (0.5, 3.0)},
+        params={"rounding_mode": ("floor", "trunc")},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("other", "out"), like="numpy.true_divide", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rounding_mode", "str?", None, "kwonly")), results=("out",), diff=("input", "other"), composed=True, like="{None: numpy.true_divide, \"floor\": numpy.floor_divide, \"trunc\": lambda a, b: numpy.trunc(a / b)}[rounding_mode](input, other)", kind="expr"),
         ],
     ),
     Op(

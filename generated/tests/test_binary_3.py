@@ -42,13 +42,11 @@ OPS = [
         ],
     ),
     Op(
-        name="nextafter",
+        name="nextafter_wide",
+        home="internal",
         elementwise=True,
         promote="float",
         dtypes=("f32", "f64"),
-        methods=("nextafter",),
-        inplace=("nextafter_",),
-        out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.nextafter", kind="name"),

@@ -33,23 +33,26 @@ OPS = [
     ),
     Op(
         name="atleast_1d",
-        cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}),
+        cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}, {"tensors": [{"shape": ()}, {"shape": (2, 3)}]}),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_1d", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_1d(input)", kind="expr"),
+            Form(args=(("tensors", "Tensor[]"),), results=("out[]",), diff=("tensors",), like="[numpy.atleast_1d(x) for x in tensors]", kind="expr"),
         ],
     ),
     Op(
         name="atleast_2d",
-        cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}),
+        cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}, {"tensors": [{"shape": ()}, {"shape": (2, 3)}]}),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_2d", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_2d(input)", kind="expr"),
+            Form(args=(("tensors", "Tensor[]"),), results=("out[]",), diff=("tensors",), like="[numpy.atleast_2d(x) for x in tensors]", kind="expr"),
         ],
     ),
     Op(
         name="atleast_3d",
-        cases=({"input": {"shape": (2,)}}, {"input": {"shape": (2, 3)}}),
+        cases=({"input": {"shape": ()}}, {"input": {"shape": (2,)}}, {"tensors": [{"shape": ()}, {"shape": (2, 3)}]}),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_3d", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.atleast_3d(input)", kind="expr"),
+            Form(args=(("tensors", "Tensor[]"),), results=("out[]",), diff=("tensors",), like="[numpy.atleast_3d(x) for x in tensors]", kind="expr"),
         ],
     ),
     Op(
@@ -211,11 +214,20 @@ OPS = [
     ),
     Op(
         name="dist",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dist",),
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor"), ("p", "Scalar", 2)), results=("out",), diff=("input", "other"), like="numpy.linalg.norm(numpy.ravel(input - other), p)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="div_rounded",
+        home="internal",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"values": (-7, 7, 5)}, "other": {"values": (2, 2, -3)}, "rounding_mode": "trunc"}, {"input": {"shape": (3,)}, "other": {"shape": (3,), "kind": "nonzero"}, "rounding_mode": "floor"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rounding_mode", "str")), results=("out",), diff=("input", "other"), like="numpy.floor_divide(input, other) if rounding_mode == \"floor\" else numpy.trunc(input / other)", kind="expr"),
         ],
     ),
     Op(
@@ -224,123 +236,6 @@ OPS = [
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.dstack", kind="name"),
-        ],
-    ),
-    Op(
-        name="eig_backward",
-        home="internal",
-        dtypes=("c64", "c128"),
-        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="eigh_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
-        forms=[
-            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="embedding_masked",
-        home="internal",
-        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("input", "weight"), tests="tests/ops/test_index.py"),
-        ],
-    ),
-    Op(
-        name="exclusive_cumprod",
-        home="internal",
-        cases=({"input": {"shape": (3, 4)}, "dim": 1},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="exclusive_prod",
-        home="internal",
-        cases=({"input": {"shape": (3, 4)}, "dim": 1},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="expand_as",
-        methods=("expand_as",),
-        cases=({"input": {"shape": (2, 1)}, "other": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.broadcast_to(input, other.shape)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="flatten",
-        methods=("flatten",),
-        cases=({"input": {"shape": (2, 3, 4)}}, {"input": {"shape": (2, 3, 4)}, "start_dim": 1}, {"input": {"shape": (2, 3, 4)}, "start_dim": 0, "end_dim": 1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("start_dim", "int", 0), ("end_dim", "int", -1)), results=("out",), diff=("input",), like="numpy.reshape(input, input.shape[:start_dim % max(input.ndim, 1)] + (-1,) + input.shape[end_dim % max(input.ndim, 1) + 1:])", kind="expr"),
-        ],
-    ),
-    Op(
-        name="fliplr",
-        methods=("fliplr",),
-        cases=({"input": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.fliplr", kind="name"),
-        ],
-    ),
-    Op(
-        name="flipud",
-        methods=("flipud",),
-        cases=({"input": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.flipud", kind="name"),
-        ],
-    ),
-    Op(
-        name="gelu",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * scipy.special.erfc(-input / numpy.sqrt(2))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="hermite_polynomial_h",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="hermite_polynomial_he",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="hstack",
-        out=True,
-        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
-        forms=[
-            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),
-        ],
-    ),
-    Op(
-        name="imag",
-        dtypes=("c64", "c128"),
-        cases=({"input": {"shape": (3,), "dtype": "c128"}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.imag", kind="name"),
         ],
     ),
 ]

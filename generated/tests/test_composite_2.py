@@ -6,6 +6,123 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="eig_backward",
+        home="internal",
+        dtypes=("c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="eigh_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="embedding_masked",
+        home="internal",
+        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("input", "weight"), tests="tests/ops/test_index.py"),
+        ],
+    ),
+    Op(
+        name="exclusive_cumprod",
+        home="internal",
+        cases=({"input": {"shape": (3, 4)}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), tests="tests/ops/test_reduction.py"),
+        ],
+    ),
+    Op(
+        name="exclusive_prod",
+        home="internal",
+        cases=({"input": {"shape": (3, 4)}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), tests="tests/ops/test_reduction.py"),
+        ],
+    ),
+    Op(
+        name="expand_as",
+        methods=("expand_as",),
+        cases=({"input": {"shape": (2, 1)}, "other": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.broadcast_to(input, other.shape)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="flatten",
+        methods=("flatten",),
+        cases=({"input": {"shape": (2, 3, 4)}}, {"input": {"shape": (2, 3, 4)}, "start_dim": 1}, {"input": {"shape": (2, 3, 4)}, "start_dim": 0, "end_dim": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("start_dim", "int", 0), ("end_dim", "int", -1)), results=("out",), diff=("input",), like="numpy.reshape(input, input.shape[:start_dim % max(input.ndim, 1)] + (-1,) + input.shape[end_dim % max(input.ndim, 1) + 1:])", kind="expr"),
+        ],
+    ),
+    Op(
+        name="fliplr",
+        methods=("fliplr",),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.fliplr", kind="name"),
+        ],
+    ),
+    Op(
+        name="flipud",
+        methods=("flipud",),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.flipud", kind="name"),
+        ],
+    ),
+    Op(
+        name="gelu",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * scipy.special.erfc(-input / numpy.sqrt(2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hermite_polynomial_h",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hermite_polynomial_he",
+        home="special",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
+        forms=[
+            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="hstack",
+        out=True,
+        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 1)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}]}),
+        forms=[
+            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.hstack", kind="name"),
+        ],
+    ),
+    Op(
+        name="imag",
+        dtypes=("c64", "c128"),
+        cases=({"input": {"shape": (3,), "dtype": "c128"}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.imag", kind="name"),
+        ],
+    ),
+    Op(
         name="laguerre_polynomial_l",
         home="special",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
@@ -115,237 +232,6 @@ OPS = [
         cases=({"grad": {"shape": (2, 4)}, "input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input", "other"), tests="tests/ops/test_linalg.py"),
-        ],
-    ),
-    Op(
-        name="matrix_exp_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="mvlgamma",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("mvlgamma",),
-        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="pinv_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (2, 3)}, "A": {"shape": (3, 2)}, "P": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("P", "Tensor")), results=("slope",), diff=("grad", "A", "P"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="polygamma",
-        cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
-        forms=[
-            Form(args=(("n", "int"), ("input", "Tensor")), results=("out",), diff=("input",), like="scipy.special.polygamma", kind="name"),
-        ],
-    ),
-    Op(
-        name="positive",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("positive",),
-        cases=({"input": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.positive", kind="name"),
-        ],
-    ),
-    Op(
-        name="prod_others",
-        home="internal",
-        cases=({"input": {"shape": (3, 4)}, "dim": 1},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int?")), results=("out",), diff=("input",), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="qr_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"g_Q": {"shape": (3, 2)}, "g_R": {"shape": (2, 2)}, "Q": {"shape": (3, 2)}, "R": {"values": ((1.0, 0.4), (0.0, 2.0))}},),
-        forms=[
-            Form(args=(("g_Q", "Tensor"), ("g_R", "Tensor"), ("Q", "Tensor"), ("R", "Tensor")), results=("slope",), diff=("g_Q", "g_R", "Q", "R"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="rank_of",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 2)}, "atol": 0.0, "rtol": 1e-10, "hermitian": False},),
-        forms=[
-            Form(args=(("A", "Tensor"), ("atol", "float"), ("rtol", "float"), ("hermitian", "bool")), results=("out",), like="numpy.linalg.matrix_rank(A, rtol=rtol)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="ravel",
-        methods=("ravel",),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": ()}}),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.ravel", kind="name"),
-        ],
-    ),
-    Op(
-        name="reduce_loss",
-        home="internal",
-        cases=({"input": {"shape": (2, 3)}, "reduction": "mean"},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("reduction", "str")), results=("out",), diff=("input",), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="repeat_backward",
-        home="internal",
-        cases=({"grad": {"shape": (4, 3)}, "size": (2, 3), "repeats": (2, 1)},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("size", "int[]"), ("repeats", "int[]")), results=("slope",), diff=("grad",), tests="tests/ops/test_shape.py"),
-        ],
-    ),
-    Op(
-        name="reshape_as",
-        methods=("reshape_as",),
-        cases=({"input": {"shape": (2, 6)}, "other": {"shape": (3, 4)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.reshape(input, other.shape)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="rot90",
-        methods=("rot90",),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "k": 2}, {"input": {"shape": (2, 3)}, "k": -1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("k", "int", 1), ("dims", "int[]", (0, 1))), results=("out",), diff=("input",), like="numpy.rot90(input, k, dims)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="sgn_backward",
-        home="internal",
-        cases=({"grad": {"shape": (3,)}, "input": {"shape": (3,)}, "output": {"shape": (3,)}},),
-        skip={"grad": "output is a function of input and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("output", "Tensor")), results=("out",), diff=("grad", "input", "output"), tests="tests/ops/test_complex.py"),
-        ],
-    ),
-    Op(
-        name="shifted_chebyshev_polynomial_t",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="shifted_chebyshev_polynomial_u",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="shifted_chebyshev_polynomial_v",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="shifted_chebyshev_polynomial_w",
-        home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="slogdet_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"g_sign": {"shape": ()}, "g_log": {"shape": ()}, "A": {"shape": (3, 3), "kind": "invertible"}, "sign": {"shape": ()}},),
-        forms=[
-            Form(args=(("g_sign", "Tensor"), ("g_log", "Tensor"), ("A", "Tensor"), ("sign", "Tensor")), results=("slope",), diff=("g_sign", "g_log", "A", "sign"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="svd_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"g_U": {"shape": (3, 2)}, "g_S": {"shape": (2,)}, "g_Vh": {"shape": (2, 2)}, "U": {"shape": (3, 2)}, "S": {"values": (3.0, 1.0)}, "Vh": {"shape": (2, 2)}},),
-        forms=[
-            Form(args=(("g_U", "Tensor"), ("g_S", "Tensor"), ("g_Vh", "Tensor"), ("U", "Tensor"), ("S", "Tensor"), ("Vh", "Tensor")), results=("slope",), diff=("g_U", "g_S", "g_Vh", "U", "S", "Vh"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="tie_share",
-        home="internal",
-        cases=({"grad": {"shape": (1,)}, "input": {"values": ((1.0, 1.0, 0.5),)}, "out": {"values": (1.0,)}, "dim": (1,), "keepdim": False}, {"grad": {"shape": (2,)}, "input": {"shape": (2, 3), "kind": "distinct"}, "out": {"shape": (2,)}, "dim": (1,), "keepdim": False}),
-        skip={"slope": "the tie mask has no derivative"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input", "out"), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="tile",
-        methods=("tile",),
-        cases=({"input": {"shape": (2, 3)}, "dims": (2,)}, {"input": {"shape": (3,)}, "dims": (2, 2)}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dims", "int[]")), results=("out",), diff=("input",), like="numpy.tile(input, dims)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="triangular_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (3, 2)}, "A": {"shape": (3, 3)}, "out": {"shape": (3, 2)}, "upper": True, "left": True, "unitriangular": False},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("upper", "bool"), ("left", "bool"), ("unitriangular", "bool")), results=("slope",), diff=("grad", "A", "out"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="var_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2,)}, "input": {"shape": (2, 3)}, "dim": (1,), "correction": 1, "keepdim": False},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("dim", "int[]?"), ("correction", "Scalar"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="vector_norm_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2,)}, "input": {"shape": (2, 3)}, "out": {"shape": (2,)}, "ord": 2, "dim": (1,), "keepdim": False},),
-        skip={"slope": "out is a function of input and not an argument to differentiate by"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("ord", "Scalar"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input", "out"), tests="tests/ops/test_reduction.py"),
-        ],
-    ),
-    Op(
-        name="view_as",
-        methods=("view_as",),
-        cases=({"input": {"shape": (2, 6)}, "other": {"shape": (2, 2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), like="numpy.reshape(input, other.shape)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="vstack",
-        out=True,
-        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
-        forms=[
-            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.vstack", kind="name"),
         ],
     ),
 ]

@@ -16,53 +16,71 @@ OPS = [
     ),
     Op(
         name="conv1d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "bias": {"shape": (3,)}, "padding": (1,)}, {"input": {"shape": (2, 4, 5)}, "weight": {"shape": (3, 4, 3)}, "padding": "same"}, {"input": {"shape": (2, 4, 6)}, "weight": {"shape": (4, 2, 3)}, "bias": {"shape": (4,)}, "padding": "same", "groups": 2}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "str", "valid"), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "str", "valid"), ("dilation", "int[1]", (1,)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
         ],
     ),
     Op(
         name="conv2d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1)}, {"input": {"shape": (2, 4, 5, 5)}, "weight": {"shape": (3, 4, 3, 3)}, "padding": "same"}, {"input": {"shape": (3, 4, 5, 4)}, "weight": {"shape": (2, 2, 3, 2)}, "bias": {"shape": (2,)}, "padding": "same", "groups": 2}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "str", "valid"), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "str", "valid"), ("dilation", "int[2]", (1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
         ],
     ),
     Op(
         name="conv3d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "bias": {"shape": (3,)}, "padding": (1, 1, 1)}, {"input": {"shape": (2, 4, 5, 5, 5)}, "weight": {"shape": (3, 4, 3, 3, 3)}, "padding": "same"}, {"input": {"shape": (1, 2, 3, 3, 3)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "bias": {"shape": (2,)}, "padding": "same", "groups": 2}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "str", "valid"), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "str", "valid"), ("dilation", "int[3]", (1, 1, 1)), ("groups", "int", 1)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
+        ],
+    ),
+    Op(
+        name="conv_transpose",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 2, 4)}, "weight": {"shape": (2, 3, 3)}, "bias": {"shape": (3,)}, "stride": (2,), "padding": (1,), "output_padding": (0,), "groups": 1, "dilation": (1,)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "int[]"), ("output_padding", "int[]"), ("groups", "int"), ("dilation", "int[]")), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
         name="conv_transpose1d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 2, 4)}, "weight": {"shape": (2, 3, 3)}, "bias": {"shape": (3,)}}, {"input": {"shape": (2, 2, 4)}, "weight": {"shape": (2, 3, 3)}, "stride": (2,), "padding": (1,)}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("output_padding", "int[1]", (0,)), ("groups", "int", 1), ("dilation", "int[1]", (1,))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[1]", (1,)), ("padding", "int[1]", (0,)), ("output_padding", "int[1]", (0,)), ("groups", "int", 1), ("dilation", "int[1]", (1,))), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
         name="conv_transpose2d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "weight": {"shape": (2, 3, 2, 2)}, "bias": {"shape": (3,)}}, {"input": {"shape": (1, 2, 3, 3)}, "weight": {"shape": (2, 3, 2, 2)}, "stride": (2, 2), "padding": (1, 1)}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("output_padding", "int[2]", (0, 0)), ("groups", "int", 1), ("dilation", "int[2]", (1, 1))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("output_padding", "int[2]", (0, 0)), ("groups", "int", 1), ("dilation", "int[2]", (1, 1))), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
         name="conv_transpose3d",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (1, 2, 2, 2, 2)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "bias": {"shape": (1,)}}, {"input": {"shape": (1, 2, 2, 2, 2)}, "weight": {"shape": (2, 1, 2, 2, 2)}, "stride": (2, 2, 2), "padding": (1, 1, 1)}),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("output_padding", "int[3]", (0, 0, 0)), ("groups", "int", 1), ("dilation", "int[3]", (1, 1, 1))), results=("out",), diff=("input", "weight", "bias"), saved=("input", "weight"), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None), ("stride", "int[3]", (1, 1, 1)), ("padding", "int[3]", (0, 0, 0)), ("output_padding", "int[3]", (0, 0, 0)), ("groups", "int", 1), ("dilation", "int[3]", (1, 1, 1))), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="conv_transpose_other",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 2, 4), "dtype": "c128"}, "weight": {"shape": (2, 3, 3), "dtype": "c128"}, "bias": {"shape": (3,), "dtype": "c128"}, "stride": (1,), "padding": (0,), "output_padding": (0,), "groups": 1, "dilation": (1,)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "int[]"), ("output_padding", "int[]"), ("groups", "int"), ("dilation", "int[]")), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
         ],
     ),
     Op(
@@ -102,12 +120,30 @@ OPS = [
         ],
     ),
     Op(
+        name="convolution_mode_other",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 4, 5), "dtype": "c128"}, "weight": {"shape": (3, 4, 3), "dtype": "c128"}, "bias": {"shape": (3,), "dtype": "c128"}, "stride": (1,), "padding": "same", "dilation": (1,), "groups": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "str"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
+        ],
+    ),
+    Op(
         name="convolution_mode_weight_backward",
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"grad": {"shape": (2, 3, 5)}, "input": {"shape": (2, 4, 5)}, "size": (3, 4, 3), "stride": (1,), "padding": "same", "dilation": (1,), "groups": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("size", "int[]"), ("stride", "int[]"), ("padding", "str"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("grad", "input"), saved=("grad", "input"), tests="tests/ops/test_conv.py"),
+        ],
+    ),
+    Op(
+        name="convolution_other",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 4, 5), "dtype": "c128"}, "weight": {"shape": (3, 4, 3), "dtype": "c128"}, "bias": {"shape": (3,), "dtype": "c128"}, "stride": (1,), "padding": (1,), "dilation": (1,), "groups": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?"), ("stride", "int[]"), ("padding", "int[]"), ("dilation", "int[]"), ("groups", "int")), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_conv.py"),
         ],
     ),
     Op(

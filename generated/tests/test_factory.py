@@ -29,6 +29,14 @@ OPS = [
         ],
     ),
     Op(
+        name="combination_places",
+        home="internal",
+        cases=({"n": 4, "r": 2, "with_replacement": False},),
+        forms=[
+            Form(args=(("n", "int"), ("r", "int"), ("with_replacement", "bool")), results=("out",), like="numpy.stack(numpy.triu_indices(n, 0 if with_replacement else 1), 1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="empty",
         out=True,
         cases=({"size": (2, 3)},),
@@ -54,11 +62,27 @@ OPS = [
         ],
     ),
     Op(
+        name="filter_rows",
+        home="internal",
+        cases=({"length": 4, "size": 2, "scale": (), "dim": 0, "cubic": False, "align_corners": False},),
+        forms=[
+            Form(args=(("length", "int"), ("size", "int"), ("scale", "float[]"), ("dim", "int"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="full",
         out=True,
         cases=({"size": (2, 3), "fill_value": 1.5},),
         forms=[
             Form(args=(("size", "int[]"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full(size, fill_value)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="grid_corners",
+        home="internal",
+        cases=({"n": 2, "width": 2}, {"n": 2, "width": 4}),
+        forms=[
+            Form(args=(("n", "int"), ("width", "int")), results=("out",), like="numpy.stack([x.ravel() for x in numpy.meshgrid(*[numpy.arange(width) - (width == 4)] * n, indexing=\"ij\")], -1)", kind="expr"),
         ],
     ),
     Op(
@@ -113,6 +137,14 @@ OPS = [
         cases=({"n": 6}, {"n": 5, "d": 0.5}),
         forms=[
             Form(args=(("n", "int"), ("d", "float", 1.0), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.fft.rfftfreq(n, d)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="sizes_tensor",
+        home="internal",
+        cases=({"sizes": (3, 4)},),
+        forms=[
+            Form(args=(("sizes", "int[]"),), results=("out",), like="numpy.array(sizes)", kind="expr"),
         ],
     ),
     Op(

@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="fft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.fft(input, n, dim, norm)", kind="expr"),
@@ -17,7 +17,7 @@ OPS = [
     Op(
         name="fft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.fft2(input, s, dim, norm)", kind="expr"),
@@ -26,7 +26,7 @@ OPS = [
     Op(
         name="fftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.fftn(input, s, dim, norm)", kind="expr"),
@@ -62,7 +62,7 @@ OPS = [
     Op(
         name="hfft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (5,)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 7, "norm": "ortho"}, {"input": {"shape": (4,)}, "n": 12, "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.hfft(input, n, dim, norm)", kind="expr"),
@@ -71,7 +71,7 @@ OPS = [
     Op(
         name="hfft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.hfft2(input, s, dim, norm)", kind="expr"),
@@ -80,7 +80,7 @@ OPS = [
     Op(
         name="hfftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.hfftn(input, s, dim, norm)", kind="expr"),
@@ -89,7 +89,7 @@ OPS = [
     Op(
         name="ifft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.ifft(input, n, dim, norm)", kind="expr"),
@@ -98,7 +98,7 @@ OPS = [
     Op(
         name="ifft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ifft2(input, s, dim, norm)", kind="expr"),
@@ -107,7 +107,7 @@ OPS = [
     Op(
         name="ifftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ifftn(input, s, dim, norm)", kind="expr"),
@@ -125,7 +125,7 @@ OPS = [
     Op(
         name="ihfft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.ihfft(input, n, dim, norm)", kind="expr"),
@@ -134,7 +134,7 @@ OPS = [
     Op(
         name="ihfft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ihfft2(input, s, dim, norm)", kind="expr"),
@@ -143,7 +143,7 @@ OPS = [
     Op(
         name="ihfftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ihfftn(input, s, dim, norm)", kind="expr"),
@@ -152,7 +152,7 @@ OPS = [
     Op(
         name="irfft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (5,)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 7, "norm": "ortho"}, {"input": {"shape": (4,)}, "n": 12, "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.irfft(input, n, dim, norm)", kind="expr"),
@@ -161,7 +161,7 @@ OPS = [
     Op(
         name="irfft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.irfft2(input, s, dim, norm)", kind="expr"),
@@ -170,7 +170,7 @@ OPS = [
     Op(
         name="irfftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.irfftn(input, s, dim, norm)", kind="expr"),
@@ -180,7 +180,6 @@ OPS = [
         name="istft",
         dtypes=("c64", "c128"),
         methods=("istft",),
-        python=True,
         cases=({"input": {"shape": (5, 4), "dtype": "c128"}, "n_fft": 8},),
         forms=[
             Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("normalized", "bool", False), ("onesided", "bool?", None), ("length", "int?", None), ("return_complex", "bool", False)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
@@ -189,7 +188,7 @@ OPS = [
     Op(
         name="rfft",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.rfft(input, n, dim, norm)", kind="expr"),
@@ -198,7 +197,7 @@ OPS = [
     Op(
         name="rfft2",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.rfft2(input, s, dim, norm)", kind="expr"),
@@ -207,7 +206,7 @@ OPS = [
     Op(
         name="rfftn",
         home="fft",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.rfftn(input, s, dim, norm)", kind="expr"),
@@ -217,10 +216,17 @@ OPS = [
         name="stft",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("stft",),
-        python=True,
         cases=({"input": {"shape": (20,)}, "n_fft": 8, "return_complex": True},),
         forms=[
             Form(args=(("input", "Tensor"), ("n_fft", "int"), ("hop_length", "int?", None), ("win_length", "int?", None), ("window", "Tensor?", None), ("center", "bool", True), ("pad_mode", "str", "reflect"), ("normalized", "bool", False), ("onesided", "bool?", None), ("return_complex", "bool?", None)), results=("out",), diff=("input", "window"), tests="tests/ops/test_stft.py"),
+        ],
+    ),
+    Op(
+        name="window_of",
+        home="internal",
+        cases=({"input": {"shape": (3,)}, "window": {"shape": (4,)}, "width": 4, "n_fft": 6},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("window", "Tensor?"), ("width", "int"), ("n_fft", "int")), results=("out",), diff=("window",), tests="tests/ops/test_stft.py"),
         ],
     ),
 ]

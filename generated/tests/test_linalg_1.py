@@ -187,7 +187,6 @@ OPS = [
         name="cov",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cov",),
-        python=True,
         cases=({"input": {"shape": (3, 4)}}, {"input": {"shape": (4,)}}, {"input": {"shape": (3, 4)}, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "aweights": {"shape": (4,), "kind": "unit"}, "correction": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("correction", "int", 1, "kwonly"), ("fweights", "Tensor?", None, "kwonly"), ("aweights", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "aweights"), like="numpy.cov(input, ddof=correction, fweights=fweights, aweights=aweights)", kind="expr"),
@@ -202,11 +201,19 @@ OPS = [
         ],
     ),
     Op(
+        name="cov_weighted",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (3, 4)}, "correction": 1, "fweights": {"values": (1, 2, 0, 3)}, "aweights": {"shape": (4,), "kind": "unit"}, "alone": False}, {"input": {"shape": (1, 4)}, "correction": 0, "aweights": {"shape": (4,), "kind": "unit"}, "alone": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("correction", "int"), ("fweights", "Tensor?"), ("aweights", "Tensor?"), ("alone", "bool")), results=("out",), diff=("input", "aweights"), like="numpy.cov(input, ddof=correction, fweights=fweights, aweights=aweights)", kind="expr"),
+        ],
+    ),
+    Op(
         name="cross",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("cross",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int?", None)), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=-1 if dim is None else dim)", kind="expr"),
@@ -241,6 +248,15 @@ OPS = [
         ],
     ),
     Op(
+        name="householder_product",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (4, 3)}, "tau": {"shape": (2,)}}, {"input": {"shape": (2, 3, 3)}, "tau": {"shape": (2, 3)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("tau", "Tensor")), results=("out",), diff=("input", "tau"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
         name="inner",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("inner",),
@@ -267,128 +283,6 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse", "info"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="inv_ex_core",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("A", "Tensor"),), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), saved=("inverse",), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="kron",
-        methods=("kron",),
-        out=True,
-        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 2)}}, {"input": {"shape": (3,)}, "other": {"shape": (2, 2)}}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.kron", kind="name"),
-        ],
-    ),
-    Op(
-        name="linalg_cholesky",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
-        skip={"complex": "the matrix must stay Hermitian"},
-        forms=[
-            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2) if not upper else numpy.conj(numpy.swapaxes(numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2), -1, -2))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_cross",
-        home="internal",
-        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_eig",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
-        skip={"values": "the phase of an eigenvector is free", "layouts": "the phase of an eigenvector is free", "grad": "the phase of an eigenvector is free", "gradgrad": "the phase of an eigenvector is free", "third": "the phase of an eigenvector is free", "tangent": "the phase of an eigenvector is free", "complex": "the phase of an eigenvector is free", "dtypes": "real input gives complex results"},
-        forms=[
-            Form(args=(("A", "Tensor"),), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="linalg_eigh",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"complex": "the matrix must stay Hermitian", "values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free"},
-        forms=[
-            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_eigvals",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
-        skip={"values": "the order of eigenvalues is free", "layouts": "the order of eigenvalues is free", "dtypes": "real input gives complex results"},
-        forms=[
-            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.eigvals(A)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_eigvalsh",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
-        skip={"complex": "the matrix must stay Hermitian"},
-        forms=[
-            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_lstsq",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}}, {"A": {"shape": (2, 3)}, "B": {"shape": (2, 1)}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?", None), ("driver", "str?", None, "kwonly")), results=("solution", "residuals", "rank", "singular_values"), diff=("A", "B"), diff_results=("solution",), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="linalg_lu",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (3, 2)}}, {"A": {"shape": (2, 3)}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("pivot", "bool", True, "kwonly")), results=("P", "L", "U"), diff=("A",), diff_results=("P", "L", "U"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="linalg_lu_solve",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}, "B": {"shape": (3, 2)}}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (1, 2, 3)}, "B": {"shape": (2, 3)}, "left": False}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (3, 3, 3)}, "B": {"shape": (3, 1)}, "adjoint": True}),
-        forms=[
-            Form(args=(("LU", "Tensor"), ("pivots", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("adjoint", "bool", False, "kwonly")), results=("out",), diff=("LU", "B"), saved=("LU", "pivots", "out"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="linalg_norm",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (2, 3)}}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (4,)}, "ord": 3}, {"A": {"shape": (2, 3)}, "ord": 3, "dim": (1,)}, {"A": {"shape": (2, 3, 2)}, "ord": 1, "dim": (0, 2)}, {"A": {"shape": (2, 3)}, "ord": "nuc"}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="linalg_qr",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
         ],
     ),
 ]

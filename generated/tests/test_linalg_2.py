@@ -6,6 +6,165 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="inv_ex_core",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), saved=("inverse",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="kron",
+        methods=("kron",),
+        out=True,
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 2)}}, {"input": {"shape": (3,)}, "other": {"shape": (2, 2)}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.kron", kind="name"),
+        ],
+    ),
+    Op(
+        name="ldl_core",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}, "hermitian": False},),
+        skip={"layouts": "only the lower triangle is read"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("hermitian", "bool")), results=("LD", "pivots", "info"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
+        name="ldl_factor",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("hermitian", "bool", False, "kwonly")), results=("LD", "pivots"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
+        name="ldl_factor_ex",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("hermitian", "bool", False, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("LD", "pivots", "info"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
+        name="ldl_solve",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"LD": {"shape": (2, 2), "kind": "symmetric"}, "pivots": {"dtype": "i32", "values": (1, 2)}, "B": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("LD", "Tensor"), ("pivots", "Tensor"), ("B", "Tensor"), ("hermitian", "bool", False, "kwonly")), results=("out",), diff=("B",), saved=("LD", "pivots"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
+        name="linalg_cholesky",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2) if not upper else numpy.conj(numpy.swapaxes(numpy.linalg.cholesky((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2), -1, -2))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_cross",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}}, {"input": {"shape": (3, 2)}, "other": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("input", "other"), like="numpy.cross(input, other, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eig",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
+        skip={"values": "the phase of an eigenvector is free", "layouts": "the phase of an eigenvector is free", "grad": "the phase of an eigenvector is free", "gradgrad": "the phase of an eigenvector is free", "third": "the phase of an eigenvector is free", "tangent": "the phase of an eigenvector is free", "complex": "the phase of an eigenvector is free", "dtypes": "real input gives complex results"},
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_eigh",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"complex": "the matrix must stay Hermitian", "values": "the sign of an eigenvector is free", "layouts": "the sign of an eigenvector is free"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("eigenvalues", "eigenvectors"), diff=("A",), diff_results=("eigenvalues", "eigenvectors"), saved=("eigenvalues", "eigenvectors"), like="numpy.linalg.eigh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigvals",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"values": ((1.0, 2.0, 0.5), (-1.5, 0.3, 1.0), (0.2, -0.7, 3.0))}},),
+        skip={"values": "the order of eigenvalues is free", "layouts": "the order of eigenvalues is free", "dtypes": "real input gives complex results"},
+        forms=[
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.eigvals(A)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_eigvalsh",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "symmetric"}},),
+        skip={"complex": "the matrix must stay Hermitian"},
+        forms=[
+            Form(args=(("A", "Tensor"), ("UPLO", "str", "L")), results=("out",), diff=("A",), like="numpy.linalg.eigvalsh((A + numpy.conj(numpy.swapaxes(A, -1, -2))) / 2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_lstsq",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}}, {"A": {"shape": (2, 3)}, "B": {"shape": (2, 1)}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?", None), ("driver", "str?", None, "kwonly")), results=("solution", "residuals", "rank", "singular_values"), diff=("A", "B"), diff_results=("solution",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_lu",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (3, 2)}}, {"A": {"shape": (2, 3)}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("pivot", "bool", True, "kwonly")), results=("P", "L", "U"), diff=("A",), diff_results=("P", "L", "U"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_lu_solve",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}, "B": {"shape": (3, 2)}}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (1, 2, 3)}, "B": {"shape": (2, 3)}, "left": False}, {"LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (3, 3, 3)}, "B": {"shape": (3, 1)}, "adjoint": True}),
+        forms=[
+            Form(args=(("LU", "Tensor"), ("pivots", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("adjoint", "bool", False, "kwonly")), results=("out",), diff=("LU", "B"), saved=("LU", "pivots", "out"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="linalg_norm",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (2, 3)}}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (4,)}, "ord": 3}, {"A": {"shape": (2, 3)}, "ord": 3, "dim": (1,)}, {"A": {"shape": (2, 3, 2)}, "ord": 1, "dim": (0, 2)}, {"A": {"shape": (2, 3)}, "ord": "nuc"}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="linalg_qr",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (4, 2)}}, {"A": {"values": ((1.0, 0.5, -0.3), (0.2, 2.0, 0.7))}}),
+        forms=[
+            Form(args=(("A", "Tensor"), ("mode", "str", "reduced")), results=("Q", "R"), diff=("A",), diff_results=("Q", "R"), saved=("A", "Q", "R"), like="numpy.linalg.qr(A, mode)", kind="expr"),
+        ],
+    ),
+    Op(
         name="linalg_solve",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -112,256 +271,6 @@ OPS = [
         cases=({"pivots": {"dtype": "i32", "values": (2, 3, 3)}, "n": 3, "dtype": "f64"},),
         forms=[
             Form(args=(("pivots", "Tensor"), ("n", "int"), ("dtype", "dtype")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="lu_solve",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("lu_solve",),
-        cases=({"b": {"shape": (3, 2)}, "LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
-        forms=[
-            Form(args=(("b", "Tensor"), ("LU_data", "Tensor"), ("LU_pivots", "Tensor")), results=("out",), diff=("b", "LU_data"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="lu_unpack",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
-        forms=[
-            Form(args=(("LU_data", "Tensor"), ("LU_pivots", "Tensor"), ("unpack_data", "bool", True), ("unpack_pivots", "bool", True)), results=("P", "L", "U"), diff=("LU_data",), diff_results=("P", "L", "U"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="matmul",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("matmul",),
-        operators=("@",),
-        out=True,
-        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}}, {"input": {"shape": (3,)}, "other": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "other": {"shape": (3,)}}, {"input": {"shape": (3,)}, "other": {"shape": (3, 2)}}, {"input": {"shape": (2, 1, 3, 4)}, "other": {"shape": (3, 4, 2)}}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.matmul", kind="name"),
-        ],
-    ),
-    Op(
-        name="matrix_exp",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("matrix_exp",),
-        cases=({"input": {"shape": (3, 3)}}, {"input": {"shape": (2, 2, 2)}}),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.linalg.expm(input)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="matrix_norm",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (2, 3)}, "ord": 2}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (2, 3, 4)}, "ord": -1, "dim": (0, 2), "keepdim": True}, {"A": {"shape": (2, 3)}, "ord": float("inf")}, {"A": {"shape": (2, 3)}, "ord": -2}, {"A": {"shape": (2, 3)}}, {"A": {"shape": (3, 2)}, "ord": "nuc"}, {"A": {"shape": (2, 3, 4)}, "dim": (0, 1), "keepdim": True}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("ord", "Scalar"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, axis=dim, keepdims=keepdim)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("ord", "str", "fro"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, axis=dim, keepdims=keepdim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="matrix_power",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("matrix_power",),
-        python=True,
-        cases=({"input": {"shape": (3, 3), "kind": "invertible"}, "n": 3}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": -2}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": 0}, {"input": {"shape": (2, 2, 2), "kind": "invertible"}, "n": 5}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("n", "int")), results=("out",), diff=("input",), like="numpy.linalg.matrix_power", kind="name"),
-        ],
-    ),
-    Op(
-        name="matrix_rank",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 2)}}, {"A": {"values": ((1.0, 2.0), (2.0, 4.0))}}, {"A": {"shape": (3, 2)}, "tol": 0.5}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("atol", "float?", None, "kwonly"), ("rtol", "float?", None, "kwonly"), ("hermitian", "bool", False, "kwonly")), results=("out",), like="numpy.linalg.matrix_rank(A)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("tol", "float"), ("hermitian", "bool", False)), results=("out",), like="numpy.linalg.matrix_rank(A, tol)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="mm",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("mm",),
-        out=True,
-        cases=({"input": {"shape": (2, 3)}, "mat2": {"shape": (3, 4)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("mat2", "Tensor")), results=("out",), diff=("input", "mat2"), saved=("input", "mat2"), like="numpy.matmul", kind="name"),
-        ],
-    ),
-    Op(
-        name="multi_dot",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        python=True,
-        cases=({"tensors": [{"shape": (2, 3)}, {"shape": (3, 4)}, {"shape": (4, 1)}]}, {"tensors": [{"shape": (3,)}, {"shape": (3, 4)}, {"shape": (4,)}]}),
-        forms=[
-            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.linalg.multi_dot(tensors)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="mv",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("mv",),
-        out=True,
-        cases=({"input": {"shape": (2, 3)}, "vec": {"shape": (3,)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("vec", "Tensor")), results=("out",), diff=("input", "vec"), saved=("input", "vec"), like="numpy.matmul", kind="name"),
-        ],
-    ),
-    Op(
-        name="outer",
-        methods=("outer", "ger"),
-        out=True,
-        cases=({"input": {"shape": (3,)}, "vec2": {"shape": (4,)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("vec2", "Tensor")), results=("out",), diff=("input", "vec2"), like="numpy.outer", kind="name"),
-        ],
-    ),
-    Op(
-        name="pinv",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 2)}}, {"A": {"shape": (2, 3, 4)}}, {"A": {"shape": (2, 2)}, "rcond": 0.001}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("atol", "float?", None, "kwonly"), ("rtol", "float?", None, "kwonly"), ("hermitian", "bool", False, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.pinv(A)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("rcond", "float"), ("hermitian", "bool", False)), results=("out",), diff=("A",), like="numpy.linalg.pinv(A, rcond)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="pinv_core",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 2)}, "atol": None, "rtol": None, "hermitian": False}, {"A": {"shape": (2, 3, 4)}, "atol": None, "rtol": 1e-12, "hermitian": False}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("atol", "float?"), ("rtol", "float?"), ("hermitian", "bool")), results=("out",), diff=("A",), saved=("A", "out"), like="numpy.linalg.pinv(A, 1e-12)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="pinverse",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("pinverse",),
-        cases=({"input": {"shape": (3, 2)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("rcond", "float", 1e-15)), results=("out",), diff=("input",), like="numpy.linalg.pinv(input, rcond)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="qr",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("qr",),
-        cases=({"input": {"shape": (4, 2)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("some", "bool", True)), results=("Q", "R"), diff=("input",), diff_results=("Q", "R"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="refused",
-        home="internal",
-        forms=[
-            Form(args=(("A", "Tensor"), ("message", "str")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="slogdet",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("slogdet",),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("A", "Tensor"),), results=("sign", "logabsdet"), diff=("A",), diff_results=("sign", "logabsdet"), saved=("A", "sign"), like="numpy.linalg.slogdet", kind="name"),
-        ],
-    ),
-    Op(
-        name="solve_ex",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3,)}}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("result", "info"), diff=("A", "B"), diff_results=("result", "info"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="svd",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("svd",),
-        cases=({"input": {"shape": (3, 2)}},),
-        skip={"values": "the sign of a singular vector is free", "layouts": "the sign of a singular vector is free", "complex": "the phase of a singular vector is free"},
-        forms=[
-            Form(args=(("input", "Tensor"), ("some", "bool", True), ("compute_uv", "bool", True)), results=("U", "S", "V"), diff=("input",), diff_results=("U", "S", "V"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="tensordot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        out=True,
-        python=True,
-        cases=({"a": {"shape": (2, 3, 4)}, "b": {"shape": (3, 4, 5)}},),
-        forms=[
-            Form(args=(("a", "Tensor"), ("b", "Tensor"), ("dims", "any", 2)), results=("out",), diff=("a", "b"), like="numpy.tensordot(a, b, dims)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="tensorinv",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (2, 3, 6)}}, {"A": {"shape": (6, 3, 2)}, "ind": 1}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("ind", "int", 2)), results=("out",), diff=("A",), like="numpy.linalg.tensorinv(A, ind)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="tensorsolve",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"A": {"shape": (2, 3, 6)}, "B": {"shape": (2, 3)}}, {"A": {"shape": (6, 2, 3)}, "B": {"shape": (2, 3)}, "dims": (0,)}),
-        forms=[
-            Form(args=(("A", "Tensor"), ("B", "Tensor"), ("dims", "int[]?", None)), results=("out",), diff=("A", "B"), like="numpy.linalg.tensorsolve(A, B, dims)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="trace",
-        methods=("trace",),
-        cases=({"input": {"shape": (3, 3)}}, {"input": {"shape": (2, 4)}}),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.trace", kind="name"),
-        ],
-    ),
-    Op(
-        name="triangular_solve",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("triangular_solve",),
-        cases=({"b": {"shape": (3, 2)}, "A": {"shape": (3, 3), "kind": "invertible"}}, {"b": {"shape": (3, 2)}, "A": {"shape": (3, 3), "kind": "invertible"}, "transpose": True}),
-        forms=[
-            Form(args=(("b", "Tensor"), ("A", "Tensor"), ("upper", "bool", True), ("transpose", "bool", False), ("unitriangular", "bool", False)), results=("solution", "cloned_coefficient"), diff=("b", "A"), diff_results=("solution", "cloned_coefficient"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="vander",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
-        cases=({"x": {"shape": (3,)}}, {"x": {"shape": (3,)}, "N": 4, "increasing": True}),
-        forms=[
-            Form(args=(("x", "Tensor"), ("N", "int?", None), ("increasing", "bool", False)), results=("out",), diff=("x",), like="numpy.vander(x, N, increasing)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="vdot",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("vdot",),
-        out=True,
-        cases=({"input": {"shape": (4,)}, "other": {"shape": (4,)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), like="numpy.vdot", kind="name"),
-        ],
-    ),
-    Op(
-        name="vecdot",
-        home="linalg",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        cases=({"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("x", "Tensor"), ("y", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("x", "y"), like="numpy.sum(numpy.conj(x) * y, axis=dim)", kind="expr"),
         ],
     ),
 ]

@@ -71,7 +71,6 @@ OPS = [
         methods=("float_power",),
         inplace=("float_power_",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (3,), "range": (0.5, 3.0)}, "exponent": {"values": 2}}, {"input": {"shape": (3,), "range": (0.5, 3.0)}, "exponent": {"shape": (3,)}}, {"input": 2.0, "exponent": {"shape": (3,)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("exponent", "Tensor|Scalar")), results=("out",), diff=("input", "exponent"), like="numpy.float_power(input, exponent)", kind="expr"),
@@ -83,10 +82,9 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         methods=("frexp",),
         out=True,
-        python=True,
         cases=({"input": {"values": (1.5, -3.5, 0.3, 6000.0)}},),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("mantissa", "exponent"), diff=("input",), diff_results=("mantissa",), like="numpy.frexp", kind="name"),
+            Form(args=(("input", "Tensor"),), results=("mantissa", "exponent"), diff=("input",), diff_results=("mantissa",), saved=("exponent",), like="numpy.frexp", kind="name"),
         ],
     ),
     Op(
@@ -94,6 +92,22 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "fill_value": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.full_like(input, fill_value)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="isclose",
+        methods=("isclose",),
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}, "rtol": 0.5}, {"input": {"values": (1, 5)}, "other": {"values": (1, 6)}, "rtol": 0.1, "atol": 0.5}, {"input": {"shape": (3,), "dtype": "c128"}, "other": {"shape": (3,), "dtype": "c128"}, "rtol": 0.9}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rtol", "float", 1e-05), ("atol", "float", 1e-08), ("equal_nan", "bool", False)), results=("out",), like="numpy.isclose(input, other, rtol, atol, equal_nan)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="isclose_complex",
+        home="internal",
+        cases=({"input": {"shape": (3,), "dtype": "c128"}, "other": {"shape": (3,), "dtype": "c128"}, "rtol": 0.9, "atol": 0.0, "equal_nan": True},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rtol", "float"), ("atol", "float"), ("equal_nan", "bool")), results=("out",), like="numpy.isclose(input, other, rtol, atol, equal_nan)", kind="expr"),
         ],
     ),
     Op(
@@ -109,7 +123,6 @@ OPS = [
         methods=("nan_to_num",),
         inplace=("nan_to_num_",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "nan": 2.0, "posinf": 3.0, "neginf": -4.0}),
         forms=[
             Form(args=(("input", "Tensor"), ("nan", "float?", None), ("posinf", "float?", None), ("neginf", "float?", None)), results=("out",), diff=("input",), like="numpy.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)", kind="expr"),
@@ -140,6 +153,26 @@ OPS = [
         cases=({"input": {"shape": (2,)}, "size": (2, 3)},),
         forms=[
             Form(args=(("input", "Tensor"), ("size", "int[]"), ("dtype", "dtype?", None, "kwonly")), results=("out",), like="numpy.zeros(size)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="nextafter",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        methods=("nextafter",),
+        inplace=("nextafter_",),
+        out=True,
+        cases=({"input": {"shape": (2, 3)}, "other": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.nextafter", kind="name"),
+        ],
+    ),
+    Op(
+        name="nextafter_half",
+        home="internal",
+        dtypes=("f16", "bf16"),
+        cases=({"input": {"shape": (3,), "dtype": "f16"}, "other": {"shape": (3,), "dtype": "f16"}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(

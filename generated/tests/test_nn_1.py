@@ -63,9 +63,9 @@ OPS = [
         name="adaptive_max_pool1d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "output_size": (2,)},),
+        cases=({"return_indices": True, "input": {"shape": (2, 2, 6), "kind": "distinct"}, "output_size": 2},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[1]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[1]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -81,9 +81,9 @@ OPS = [
         name="adaptive_max_pool2d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "output_size": (2, 2)},),
+        cases=({"return_indices": True, "input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "output_size": 2},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[2]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[2]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -99,9 +99,9 @@ OPS = [
         name="adaptive_max_pool3d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "output_size": (2, 2, 2)},),
+        cases=({"return_indices": True, "input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "output_size": 2},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[3]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[3]"), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -117,7 +117,6 @@ OPS = [
         name="affine_grid",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"theta": {"shape": (2, 2, 3)}, "size": (2, 1, 3, 4), "align_corners": True}, {"theta": {"shape": (1, 3, 4)}, "size": (1, 1, 2, 3, 2)}),
         forms=[
             Form(args=(("theta", "Tensor"), ("size", "int[]"), ("align_corners", "bool?", None)), results=("out",), diff=("theta",), tests="tests/ops/test_composed.py"),
@@ -126,16 +125,25 @@ OPS = [
     Op(
         name="alpha_dropout",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
+        inplace=("alpha_dropout_", "alpha_dropout_"),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", False), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="antialiased",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 1, 5, 4)}, "size": (3, 3), "scale": (), "cubic": True, "align_corners": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
         name="avg_pool1d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 2, 6)}, "kernel_size": (2,)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -162,7 +170,7 @@ OPS = [
     Op(
         name="avg_pool2d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 4, 4)}, "kernel_size": (2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True), ("divisor_override", "int?", None)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -189,7 +197,7 @@ OPS = [
     Op(
         name="avg_pool3d",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("i64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 4, 4, 4)}, "kernel_size": (2, 2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("ceil_mode", "bool", False), ("count_include_pad", "bool", True), ("divisor_override", "int?", None)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
@@ -225,7 +233,6 @@ OPS = [
     Op(
         name="bilinear",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input1": {"shape": (4, 2)}, "input2": {"shape": (4, 3)}, "weight": {"shape": (5, 2, 3)}, "bias": {"shape": (5,)}}, {"input1": {"shape": (4, 2)}, "input2": {"shape": (4, 3)}, "weight": {"shape": (5, 2, 3)}}),
         forms=[
             Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("weight", "Tensor"), ("bias", "Tensor?", None)), results=("out",), diff=("input1", "input2", "weight", "bias"), like="numpy.einsum(\"ni,oij,nj->no\", input1, weight, input2) + (0 if bias is None else bias)", kind="expr"),
@@ -259,7 +266,7 @@ OPS = [
     Op(
         name="cosine_embedding_loss",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
         forms=[
             Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),
@@ -271,80 +278,6 @@ OPS = [
         cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("dim", "int", 1), ("eps", "float", 1e-08)), results=("out",), diff=("x1", "x2"), like="numpy.sum(x1 * x2, axis=dim) / (numpy.linalg.norm(x1, axis=dim) * numpy.linalg.norm(x2, axis=dim))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="cross_entropy",
-        home="nn.functional",
-        cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "label_smoothing": 0.1}, {"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "reduction": "none"}, {"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("ignore_index", "int", -100), ("reduction", "str", "mean"), ("label_smoothing", "float", 0.0)), results=("out",), diff=("input", "target", "weight"), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="cross_entropy_index",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.1},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out", "logsumexp", "total_weight"), diff=("input",), diff_results=("out",), saved=("input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="cross_entropy_index_backward",
-        home="internal",
-        cases=({"grad": {"shape": ()}, "input": {"shape": (4, 3)}, "target": {"values": (0, 2, 1, 1)}, "logsumexp": {"values": (0.0, 0.0, 0.0, 0.0)}, "total_weight": {"values": 4.0}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0},),
-        skip={"grad": "logsumexp and total_weight are functions of input and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("logsumexp", "Tensor"), ("total_weight", "Tensor"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out",), diff=("grad", "input"), saved=("grad", "input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
-        ],
-    ),
-    Op(
-        name="ctc_loss",
-        dtypes=("f32", "f64"),
-        python=True,
-        cases=({"log_probs": {"shape": (4, 2, 3), "range": (-3.0, -0.1)}, "targets": {"values": ((1, 2), (2, 2))}, "input_lengths": (4, 4), "target_lengths": (2, 1)},),
-        forms=[
-            Form(args=(("log_probs", "Tensor"), ("targets", "Tensor"), ("input_lengths", "any"), ("target_lengths", "any"), ("blank", "int", 0), ("reduction", "str", "mean"), ("zero_infinity", "bool", False)), results=("out",), diff=("log_probs",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="dropout",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "training": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_random.py"),
-        ],
-    ),
-    Op(
-        name="dropout1d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (2, 3, 4)}, "training": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="dropout2d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (2, 3, 4, 4)}, "training": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="dropout3d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (2, 3, 2, 2, 2)}, "training": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
 ]

@@ -6,12 +6,105 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="cross_entropy",
+        home="nn.functional",
+        cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "label_smoothing": 0.1}, {"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "reduction": "none"}, {"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("ignore_index", "int", -100), ("reduction", "str", "mean"), ("label_smoothing", "float", 0.0)), results=("out",), diff=("input", "target", "weight"), tests="tests/ops/test_nn.py"),
+        ],
+    ),
+    Op(
+        name="cross_entropy_index",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out", "logsumexp", "total_weight"), diff=("input",), diff_results=("out",), saved=("input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
+        ],
+    ),
+    Op(
+        name="cross_entropy_index_backward",
+        home="internal",
+        cases=({"grad": {"shape": ()}, "input": {"shape": (4, 3)}, "target": {"values": (0, 2, 1, 1)}, "logsumexp": {"values": (0.0, 0.0, 0.0, 0.0)}, "total_weight": {"values": 4.0}, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0},),
+        skip={"grad": "logsumexp and total_weight are functions of input and not free"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?"), ("logsumexp", "Tensor"), ("total_weight", "Tensor"), ("ignore_index", "int"), ("reduction", "str"), ("label_smoothing", "float")), results=("out",), diff=("grad", "input"), saved=("grad", "input", "target", "weight", "logsumexp", "total_weight"), tests="tests/ops/test_nn.py"),
+        ],
+    ),
+    Op(
+        name="ctc_loss",
+        dtypes=("f32", "f64"),
+        python=True,
+        cases=({"log_probs": {"shape": (4, 2, 3), "range": (-3.0, -0.1)}, "targets": {"values": ((1, 2), (2, 2))}, "input_lengths": (4, 4), "target_lengths": (2, 1)},),
+        forms=[
+            Form(args=(("log_probs", "Tensor"), ("targets", "Tensor"), ("input_lengths", "any"), ("target_lengths", "any"), ("blank", "int", 0), ("reduction", "str", "mean"), ("zero_infinity", "bool", False)), results=("out",), diff=("log_probs",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="drop",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "p": 1.0, "sizes": (2, 1)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float"), ("sizes", "int[]")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="drop_selu",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "p": 1.0, "sizes": (2, 1)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float"), ("sizes", "int[]")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="dropout",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("dropout_",),
+        cases=({"input": {"shape": (2, 3)}, "training": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_random.py"),
+        ],
+    ),
+    Op(
+        name="dropout1d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("dropout1d_",),
+        cases=({"input": {"shape": (2, 3, 4)}, "training": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="dropout2d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("dropout2d_",),
+        cases=({"input": {"shape": (2, 3, 4, 4)}, "training": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="dropout3d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("dropout3d_",),
+        cases=({"input": {"shape": (2, 3, 2, 2, 2)}, "training": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="feature_alpha_dropout",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
+        inplace=("feature_alpha_dropout_", "feature_alpha_dropout_"),
         cases=({"input": {"shape": (2, 3, 4)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", False), ("inplace", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
@@ -33,10 +126,33 @@ OPS = [
         ],
     ),
     Op(
+        name="grid_line",
+        home="internal",
+        cases=({"like": {"shape": (2,)}, "n": 3, "align_corners": False},),
+        forms=[
+            Form(args=(("like", "Tensor"), ("n", "int"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="grid_padded",
+        home="internal",
+        cases=({"place": {"shape": (4,)}, "length": {"values": 3.0}, "padding": 1, "align_corners": False},),
+        forms=[
+            Form(args=(("place", "Tensor"), ("length", "Tensor"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("place",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="grid_reflected",
+        home="internal",
+        cases=({"place": {"shape": (4,)}, "low": -0.5, "span": {"values": 3.0}},),
+        forms=[
+            Form(args=(("place", "Tensor"), ("low", "float"), ("span", "Tensor")), results=("out",), diff=("place",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="grid_sample",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (1, 2, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-0.9, 0.9)}}, {"input": {"shape": (1, 1, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-1.2, 1.2)}, "mode": "bicubic", "padding_mode": "border"}, {"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"shape": (1, 1, 2, 2, 3), "range": (-1.5, 1.5)}, "padding_mode": "reflection", "align_corners": True}),
         skip={"third": "a kink lies within the step of differences"},
         forms=[
@@ -44,9 +160,18 @@ OPS = [
         ],
     ),
     Op(
+        name="grid_sampled",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-0.9, 0.9)}, "mode": 0, "padding": 0, "align_corners": False},),
+        skip={"third": "a kink lies within the step of differences"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "int"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
         name="grid_sampler_2d",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (1, 1, 3, 4)}, "grid": {"shape": (1, 2, 2, 2), "range": (-0.9, 0.9)}, "interpolation_mode": 0, "padding_mode": 0, "align_corners": True},),
         skip={"third": "a kink lies within the step of differences"},
         forms=[
@@ -56,7 +181,6 @@ OPS = [
     Op(
         name="grid_sampler_3d",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"shape": (1, 1, 2, 2, 3), "range": (-0.9, 0.9)}, "interpolation_mode": 0, "padding_mode": 1, "align_corners": False},),
         skip={"third": "a kink lies within the step of differences"},
         forms=[
@@ -85,9 +209,9 @@ OPS = [
         name="huber_loss",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}},),
+        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}, "weight": {"shape": (2, 3), "kind": "unit"}}),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("delta", "float", 1.0, "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.where(numpy.abs(input - target) <= delta, 0.5 * (input - target) ** 2, delta * (numpy.abs(input - target) - 0.5 * delta)))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("delta", "float", 1.0, "kwonly"), ("weight", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "target", "weight"), like="numpy.mean(numpy.where(numpy.abs(input - target) <= delta, 0.5 * (input - target) ** 2, delta * (numpy.abs(input - target) - 0.5 * delta))) if weight is None else numpy.mean(weight * numpy.where(numpy.abs(input - target) <= delta, 0.5 * (input - target) ** 2, delta * (numpy.abs(input - target) - 0.5 * delta)))", kind="expr"),
         ],
     ),
     Op(
@@ -103,10 +227,9 @@ OPS = [
         name="interpolate",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "mode": "bilinear"}, {"input": {"shape": (1, 2, 4, 3)}, "size": (2, 2), "mode": "area"}, {"input": {"shape": (1, 1, 5, 4)}, "size": (3, 3), "mode": "bicubic", "antialias": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None), ("recompute_scale_factor", "bool?", None), ("antialias", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None), ("recompute_scale_factor", "bool?", None), ("antialias", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
@@ -121,10 +244,10 @@ OPS = [
     Op(
         name="l1_loss",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}},),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}, "weight": {"shape": (2, 3), "kind": "unit"}}),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.abs(input - target))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("weight", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "target", "weight"), like="numpy.mean(numpy.abs(input - target)) if weight is None else numpy.average(numpy.abs(input - target), weights=weight)", kind="expr"),
         ],
     ),
     Op(
@@ -140,7 +263,6 @@ OPS = [
         name="local_response_norm",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (2, 5, 3)}, "size": 3, "alpha": 0.5}, {"input": {"shape": (2, 4, 2, 2)}, "size": 2, "alpha": 0.5}),
         forms=[
             Form(args=(("input", "Tensor"), ("size", "int"), ("alpha", "float", 0.0001), ("beta", "float", 0.75), ("k", "float", 1.0)), results=("out",), diff=("input",), like="input / (k + alpha / size * sum(numpy.pad(input ** 2, [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (input.ndim - 2))[:, i:i + input.shape[1]] for i in range(size))) ** beta", kind="expr"),
@@ -162,201 +284,6 @@ OPS = [
         cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="margin_ranking_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input1": {"shape": (4,)}, "input2": {"shape": (4,)}, "target": {"values": (1.0, -1.0, 1.0, -1.0)}},),
-        forms=[
-            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), like="numpy.mean(numpy.maximum(0, margin - target * (input1 - input2)))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="max_pool1d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": (2,)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_pool1d_with_indices",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": (2,), "stride": (2,), "padding": (0,), "dilation": (1,), "ceil_mode": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]"), ("padding", "int[1]"), ("dilation", "int[1]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_pool2d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_pool2d_with_indices",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0), "dilation": (1, 1), "ceil_mode": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]"), ("padding", "int[2]"), ("dilation", "int[2]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_pool3d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2, 2)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_pool3d_with_indices",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2, 2), "stride": (2, 2, 2), "padding": (0, 0, 0), "dilation": (1, 1, 1), "ceil_mode": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]"), ("padding", "int[3]"), ("dilation", "int[3]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="max_unpool1d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 2, 2)}, "indices": {"values": (((1, 2), (0, 3)),)}, "kernel_size": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[]?", None), ("padding", "int[1]", (0,)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="max_unpool2d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 1, 1, 2)}, "indices": {"values": ((((5, 2),),),)}, "kernel_size": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[]?", None), ("padding", "int[2]", (0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="max_unpool3d",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 1, 1, 1, 2)}, "indices": {"values": (((((9, 3),),),),)}, "kernel_size": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[]?", None), ("padding", "int[3]", (0, 0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="mse_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean((input - target) ** 2)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="multi_margin_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}}, {"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}, "p": 2}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("p", "int", 1), ("margin", "float", 1.0), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "weight"), like="((numpy.maximum(margin - input[numpy.arange(len(input)), target][:, None] + input, 0) ** p).sum(1) - margin ** p).mean() / input.shape[1]", kind="expr"),
-        ],
-    ),
-    Op(
-        name="multilabel_margin_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (2, 4)}, "target": {"values": ((3, 0, -1, 1), (1, -1, 0, 0))}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean")), results=("out",), diff=("input",), values=((((0.1, 0.2, 0.4, 0.8),), ((3, 0, -1, 1),), "mean", 0.85),)),
-        ],
-    ),
-    Op(
-        name="multilabel_soft_margin_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}, "reduction": "none"}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((numpy.logaddexp(0, -input) * target + numpy.logaddexp(0, input) * (1 - target)).mean(-1))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="native_attention",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"query": {"shape": (2, 3, 4)}, "key": {"shape": (2, 5, 4)}, "value": {"shape": (2, 5, 2)}, "dropout_p": 0.0, "is_causal": False}, {"query": {"shape": (3, 4)}, "key": {"shape": (3, 4)}, "value": {"shape": (3, 4)}, "attn_mask": {"shape": (3, 3)}, "dropout_p": 0.0, "is_causal": False}),
-        forms=[
-            Form(args=(("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("generator", "generator?")), results=("out", "logsumexp", "random_state"), diff=("query", "key", "value", "attn_mask"), diff_results=("out",), saved=("query", "key", "value", "attn_mask", "out", "logsumexp", "random_state"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="native_attention_backward",
-        home="internal",
-        cases=({"grad": {"shape": (3, 2)}, "query": {"shape": (3, 4)}, "key": {"shape": (5, 4)}, "value": {"shape": (5, 2)}, "out": {"shape": (3, 2)}, "logsumexp": {"shape": (3,)}, "random_state": {"dtype": "i64", "values": (0, 0)}, "dropout_p": 0.0, "is_causal": False, "want_mask": True},),
-        skip={"values": "out and logsumexp are functions of the inputs and not free", "layouts": "out and logsumexp are functions of the inputs and not free", "grad": "out and logsumexp are functions of the inputs and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("out", "Tensor"), ("logsumexp", "Tensor"), ("random_state", "Tensor<i64>"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("want_mask", "bool")), results=("grad_query", "grad_key", "grad_value", "grad_mask"), diff=("grad", "query", "key", "value", "attn_mask", "out", "logsumexp"), diff_results=("grad_query", "grad_key", "grad_value", "grad_mask"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="native_batch_norm",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "training": True, "momentum": 0.1, "eps": 1e-05},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("running_mean", "Tensor?"), ("running_var", "Tensor?"), ("training", "bool"), ("momentum", "float"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
-        name="native_batch_norm_backward",
-        home="internal",
-        cases=({"grad": {"shape": (4, 3)}, "input": {"shape": (4, 3)}, "mu": {"values": (0.0, 0.0, 0.0)}, "rstd": {"values": (1.0, 1.0, 1.0)}, "training": False, "want_input": True, "want_weight": True, "want_bias": True},),
-        skip={"grad": "mu and rstd are functions of input and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("weight", "Tensor?"), ("mu", "Tensor"), ("rstd", "Tensor"), ("training", "bool"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "weight", "mu", "rstd"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
-        name="native_group_norm",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 4, 3)}, "num_groups": 2, "weight": {"shape": (4,)}, "bias": {"shape": (4,)}, "eps": 1e-05},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("num_groups", "int"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
-        name="native_group_norm_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2, 4, 3)}, "input": {"shape": (2, 4, 3)}, "num_groups": 2, "mu": {"values": ((0.0, 0.0), (0.0, 0.0))}, "rstd": {"values": ((1.0, 1.0), (1.0, 1.0))}, "want_input": True, "want_weight": True, "want_bias": True},),
-        skip={"grad": "mu and rstd are functions of input and not free"},
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("num_groups", "int"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "mu", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
-        name="native_layer_norm",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "eps": 1e-05},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
         ],
     ),
 ]

@@ -6,6 +6,195 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="margin_ranking_loss",
+        home="nn.functional",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input1": {"shape": (4,)}, "input2": {"shape": (4,)}, "target": {"values": (1.0, -1.0, 1.0, -1.0)}},),
+        forms=[
+            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), like="numpy.mean(numpy.maximum(0, margin - target * (input1 - input2)))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="max_pool1d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"return_indices": True, "input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("dilation", "int[1]", (1,)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_pool1d_with_indices",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 2, 6), "kind": "distinct"}, "kernel_size": (2,), "stride": (2,), "padding": (0,), "dilation": (1,), "ceil_mode": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]"), ("padding", "int[1]"), ("dilation", "int[1]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_pool2d",
+        home="nn.functional",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"return_indices": True, "input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("dilation", "int[2]", (1, 1)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_pool2d_with_indices",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0), "dilation": (1, 1), "ceil_mode": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]"), ("padding", "int[2]"), ("dilation", "int[2]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_pool3d",
+        home="nn.functional",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"return_indices": True, "input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("dilation", "int[3]", (1, 1, 1)), ("ceil_mode", "bool", False), ("return_indices", "bool", False)), results=("out", "indices"), diff=("input",), diff_results=("out",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_pool3d_with_indices",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 1, 4, 4, 4), "kind": "distinct"}, "kernel_size": (2, 2, 2), "stride": (2, 2, 2), "padding": (0, 0, 0), "dilation": (1, 1, 1), "ceil_mode": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]"), ("padding", "int[3]"), ("dilation", "int[3]"), ("ceil_mode", "bool")), results=("out", "indices"), diff=("input",), diff_results=("out",), saved=("indices",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="max_unpool1d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 2)}, "indices": {"values": (((1, 2), (0, 3)),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("padding", "int[1]", (0,)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="max_unpool2d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 1, 1, 2)}, "indices": {"values": ((((5, 2),),),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("padding", "int[2]", (0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="max_unpool3d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 1, 1, 1, 2)}, "indices": {"values": (((((9, 3),),),),)}, "kernel_size": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("indices", "Tensor"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("padding", "int[3]", (0, 0, 0)), ("output_size", "int[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+        ],
+    ),
+    Op(
+        name="mse_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}, "weight": {"shape": (2, 3), "kind": "unit"}}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("weight", "Tensor?", None, "kwonly")), results=("out",), diff=("input", "target", "weight"), like="numpy.mean((input - target) ** 2) if weight is None else numpy.average((input - target) ** 2, weights=weight)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="multi_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}}, {"input": {"shape": (3, 4)}, "target": {"values": (0, 3, 1)}, "p": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("p", "int", 1), ("margin", "float", 1.0), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "weight"), like="((numpy.maximum(margin - input[numpy.arange(len(input)), target][:, None] + input, 0) ** p).sum(1) - margin ** p).mean() / input.shape[1]", kind="expr"),
+        ],
+    ),
+    Op(
+        name="multilabel_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 4)}, "target": {"values": ((3, 0, -1, 1), (1, -1, 0, 0))}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean")), results=("out",), diff=("input",), values=((((0.1, 0.2, 0.4, 0.8),), ((3, 0, -1, 1),), "mean", 0.85),)),
+        ],
+    ),
+    Op(
+        name="multilabel_soft_margin_loss",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}, "reduction": "none"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((numpy.logaddexp(0, -input) * target + numpy.logaddexp(0, input) * (1 - target)).mean(-1))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="native_attention",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"query": {"shape": (2, 3, 4)}, "key": {"shape": (2, 5, 4)}, "value": {"shape": (2, 5, 2)}, "dropout_p": 0.0, "is_causal": False}, {"query": {"shape": (3, 4)}, "key": {"shape": (3, 4)}, "value": {"shape": (3, 4)}, "attn_mask": {"shape": (3, 3)}, "dropout_p": 0.0, "is_causal": False}),
+        forms=[
+            Form(args=(("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("generator", "generator?")), results=("out", "logsumexp", "random_state"), diff=("query", "key", "value", "attn_mask"), diff_results=("out",), saved=("query", "key", "value", "attn_mask", "out", "logsumexp", "random_state"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="native_attention_backward",
+        home="internal",
+        cases=({"grad": {"shape": (3, 2)}, "query": {"shape": (3, 4)}, "key": {"shape": (5, 4)}, "value": {"shape": (5, 2)}, "out": {"shape": (3, 2)}, "logsumexp": {"shape": (3,)}, "random_state": {"dtype": "i64", "values": (0, 0)}, "dropout_p": 0.0, "is_causal": False, "want_mask": True},),
+        skip={"values": "out and logsumexp are functions of the inputs and not free", "layouts": "out and logsumexp are functions of the inputs and not free", "grad": "out and logsumexp are functions of the inputs and not free"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("out", "Tensor"), ("logsumexp", "Tensor"), ("random_state", "Tensor<i64>"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("want_mask", "bool")), results=("grad_query", "grad_key", "grad_value", "grad_mask"), diff=("grad", "query", "key", "value", "attn_mask", "out", "logsumexp"), diff_results=("grad_query", "grad_key", "grad_value", "grad_mask"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="native_batch_norm",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "training": True, "momentum": 0.1, "eps": 1e-05},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("running_mean", "Tensor?"), ("running_var", "Tensor?"), ("training", "bool"), ("momentum", "float"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="native_batch_norm_backward",
+        home="internal",
+        cases=({"grad": {"shape": (4, 3)}, "input": {"shape": (4, 3)}, "mu": {"values": (0.0, 0.0, 0.0)}, "rstd": {"values": (1.0, 1.0, 1.0)}, "training": False, "want_input": True, "want_weight": True, "want_bias": True},),
+        skip={"grad": "mu and rstd are functions of input and not free"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("weight", "Tensor?"), ("mu", "Tensor"), ("rstd", "Tensor"), ("training", "bool"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "weight", "mu", "rstd"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="native_group_norm",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 4, 3)}, "num_groups": 2, "weight": {"shape": (4,)}, "bias": {"shape": (4,)}, "eps": 1e-05},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("num_groups", "int"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="native_group_norm_backward",
+        home="internal",
+        cases=({"grad": {"shape": (2, 4, 3)}, "input": {"shape": (2, 4, 3)}, "num_groups": 2, "mu": {"values": ((0.0, 0.0), (0.0, 0.0))}, "rstd": {"values": ((1.0, 1.0), (1.0, 1.0))}, "want_input": True, "want_weight": True, "want_bias": True},),
+        skip={"grad": "mu and rstd are functions of input and not free"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("num_groups", "int"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "mu", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
+        name="native_layer_norm",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "eps": 1e-05},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?"), ("bias", "Tensor?"), ("eps", "float")), results=("out", "mu", "rstd"), diff=("input", "weight", "bias"), diff_results=("out",), saved=("input", "weight", "mu", "rstd"), tests="tests/ops/test_norm.py"),
+        ],
+    ),
+    Op(
         name="native_layer_norm_backward",
         home="internal",
         cases=({"grad": {"shape": (4, 3)}, "input": {"shape": (4, 3)}, "normalized_shape": (3,), "mu": {"values": ((0.0,), (0.0,), (0.0,), (0.0,))}, "rstd": {"values": ((1.0,), (1.0,), (1.0,), (1.0,))}, "want_input": True, "want_weight": True, "want_bias": True},),
@@ -60,7 +249,7 @@ OPS = [
     Op(
         name="normalize",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 2.0), ("dim", "int", 1), ("eps", "float", 1e-12)), results=("out",), diff=("input",), like="input / numpy.linalg.norm(input, p, axis=dim, keepdims=True)", kind="expr"),
@@ -68,7 +257,7 @@ OPS = [
     ),
     Op(
         name="pairwise_distance",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("p", "float", 2.0), ("eps", "float", 1e-06), ("keepdim", "bool", False)), results=("out",), diff=("x1", "x2"), like="numpy.linalg.norm(x1 - x2 + eps, p, axis=-1, keepdims=keepdim)", kind="expr"),
@@ -77,7 +266,6 @@ OPS = [
     Op(
         name="pdist",
         dtypes=("f32", "f64"),
-        python=True,
         cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (4, 3)}, "p": 1.0}),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("input",), like="numpy.array([numpy.linalg.norm(input[i] - input[j], p) for i in range(len(input)) for j in range(i + 1, len(input))])", kind="expr"),
@@ -88,254 +276,6 @@ OPS = [
         cases=({"input": {"shape": (2, 4, 2, 3)}, "upscale_factor": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("upscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="pixel_unshuffle",
-        cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("downscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="plane_gather1d",
-        home="internal",
-        cases=({"input": {"shape": (2, 2, 6)}, "indices": {"shape": (2, 2, 3), "kind": "index"}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="plane_gather2d",
-        home="internal",
-        cases=({"input": {"shape": (1, 2, 4, 4)}, "indices": {"shape": (1, 2, 2, 2), "kind": "index"}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="plane_gather3d",
-        home="internal",
-        cases=({"input": {"shape": (1, 1, 4, 4, 4)}, "indices": {"shape": (1, 1, 2, 2, 2), "kind": "index"}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("indices", "Tensor")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="plane_scatter1d",
-        home="internal",
-        cases=({"grad": {"shape": (2, 2, 3)}, "indices": {"shape": (2, 2, 3), "kind": "index"}, "size": (2, 2, 6)},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("indices", "Tensor"), ("size", "int[]")), results=("out",), diff=("grad",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="plane_scatter2d",
-        home="internal",
-        cases=({"grad": {"shape": (1, 2, 2, 2)}, "indices": {"shape": (1, 2, 2, 2), "kind": "index"}, "size": (1, 2, 4, 4)},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("indices", "Tensor"), ("size", "int[]")), results=("out",), diff=("grad",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="plane_scatter3d",
-        home="internal",
-        cases=({"grad": {"shape": (1, 1, 2, 2, 2)}, "indices": {"shape": (1, 1, 2, 2, 2), "kind": "index"}, "size": (1, 1, 4, 4, 4)},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("indices", "Tensor"), ("size", "int[]")), results=("out",), diff=("grad",), tests="tests/ops/test_pool.py"),
-        ],
-    ),
-    Op(
-        name="poisson_nll_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3), "kind": "unit"}}, {"input": {"shape": (2, 3), "range": (0.2, 2.0)}, "target": {"shape": (2, 3), "kind": "unit"}, "log_input": False}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("log_input", "bool", True), ("full", "bool", False), ("eps", "float", 1e-08, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.exp(input) - target * input if log_input else input - target * numpy.log(input + eps))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="prelu",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        methods=("prelu",),
-        cases=({"input": {"shape": (2, 3)}, "weight": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "weight": {"shape": (1,)}}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "weight"), like="numpy.where(input > 0, input, numpy.reshape(weight, (1, -1)) * input)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="rms_norm",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?", None), ("eps", "float?", None)), results=("out",), diff=("input", "weight"), tests="tests/ops/test_norm.py"),
-        ],
-    ),
-    Op(
-        name="rrelu",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (2, 3), "kind": "nonzero"}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("lower", "float", 0.125), ("upper", "float", 0.3333333333333333), ("training", "bool", False), ("inplace", "bool", False)), results=("out",), diff=("input",), like="numpy.where(input >= 0, input, input * (lower + upper) / 2)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="scaled_dot_product_attention",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"query": {"shape": (2, 3, 4)}, "key": {"shape": (2, 5, 4)}, "value": {"shape": (2, 5, 2)}}, {"query": {"shape": (3, 4)}, "key": {"shape": (3, 4)}, "value": {"shape": (3, 4)}, "is_causal": True}, {"query": {"shape": (3, 4)}, "key": {"shape": (3, 4)}, "value": {"shape": (3, 4)}, "attn_mask": {"shape": (3, 3)}}),
-        forms=[
-            Form(args=(("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?", None), ("dropout_p", "float", 0.0), ("is_causal", "bool", False), ("scale", "float?", None, "kwonly")), results=("out",), diff=("query", "key", "value", "attn_mask"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="smooth_l1_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("beta", "float", 1.0, "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.where(numpy.abs(input - target) < beta, 0.5 * (input - target) ** 2 / beta, numpy.abs(input - target) - 0.5 * beta))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="soft_margin_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (4,)}, "target": {"values": (1.0, -1.0, 1.0, -1.0)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input",), like="numpy.mean(numpy.logaddexp(0, -target * input))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="softmax",
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("softmax",),
-        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.softmax(input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="softmax_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="output * (grad - numpy.sum(grad * output, axis=dim, keepdims=True))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="softmin",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "dim": 1},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), like="scipy.special.softmax(-input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="triplet_margin_loss",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"anchor": {"shape": (2, 3)}, "positive": {"shape": (2, 3)}, "negative": {"shape": (2, 3)}, "margin": 8.0},),
-        forms=[
-            Form(args=(("anchor", "Tensor"), ("positive", "Tensor"), ("negative", "Tensor"), ("margin", "float", 1.0, "kwonly"), ("p", "float", 2.0, "kwonly"), ("eps", "float", 1e-06, "kwonly"), ("swap", "bool", False, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("anchor", "positive", "negative"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="triplet_margin_with_distance_loss",
-        home="nn.functional",
-        python=True,
-        cases=({"anchor": {"shape": (3, 4)}, "positive": {"shape": (3, 4)}, "negative": {"shape": (3, 4)}},),
-        forms=[
-            Form(args=(("anchor", "Tensor"), ("positive", "Tensor"), ("negative", "Tensor"), ("distance_function", "any", None, "kwonly"), ("margin", "float", 1.0, "kwonly"), ("swap", "bool", False, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("anchor", "positive", "negative"), like="numpy.maximum(margin + numpy.linalg.norm(anchor - positive + 1e-6, axis=-1) - numpy.linalg.norm(anchor - negative + 1e-6, axis=-1), 0).mean()", kind="expr"),
-        ],
-    ),
-    Op(
-        name="upsample",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_bicubic_backward",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_bicubic_to",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_bilinear",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_linear_backward",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_linear_to",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False}, {"input": {"shape": (1, 1, 4)}, "size": (7,), "scale": (), "align_corners": True}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_nearest",
-        home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        python=True,
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "any", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_nearest_backward",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "exact": False},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
-        ],
-    ),
-    Op(
-        name="upsample_nearest_to",
-        home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "exact": False}, {"input": {"shape": (1, 1, 4)}, "size": (3,), "scale": (0.8,), "exact": True}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
         ],
     ),
 ]

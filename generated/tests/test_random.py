@@ -8,27 +8,30 @@ OPS = [
     Op(
         name="bernoulli",
         methods=("bernoulli",),
-        cases=({"input": {"shape": (4,), "kind": "unit"}},),
+        out=True,
+        cases=({"input": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (4,)}, "p": 0.3}),
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(
         name="bernoulli_fill",
         home="internal",
-        methods=("bernoulli_",),
-        python=True,
+        inplace=("bernoulli_",),
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
         forms=[
-            Form(args=(("input", "Tensor"), ("p", "Tensor|Scalar", 0.5), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("p", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(
-        name="cauchy_fill",
+        name="cauchy",
         home="internal",
-        methods=("cauchy_",),
-        python=True,
+        inplace=("cauchy_",),
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("median", "float", 0.0), ("sigma", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
@@ -45,21 +48,21 @@ OPS = [
         ],
     ),
     Op(
-        name="geometric_fill",
+        name="geometric",
         home="internal",
-        methods=("geometric_",),
-        python=True,
+        inplace=("geometric_",),
         cases=({"input": {"shape": (2, 3)}, "p": 0.5},),
+        skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(
-        name="log_normal_fill",
+        name="log_normal",
         home="internal",
-        methods=("log_normal_",),
-        python=True,
+        inplace=("log_normal_",),
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("mean", "float", 1.0), ("std", "float", 2.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
         ],
@@ -119,11 +122,10 @@ OPS = [
     ),
     Op(
         name="randint_like",
-        python=True,
         cases=({"input": {"shape": (2, 3)}, "high": 5},),
         forms=[
-            Form(args=(("input", "Tensor"), ("high", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
-            Form(args=(("input", "Tensor"), ("low", "int"), ("high", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("high", "int"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("low", "int"), ("high", "int"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
         ],
     ),
     Op(
@@ -143,15 +145,23 @@ OPS = [
         ],
     ),
     Op(
-        name="random_fill",
+        name="random",
         home="internal",
-        methods=("random_",),
-        python=True,
+        inplace=("random_",),
         cases=({"input": {"shape": (2, 3)}},),
+        skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
             Form(args=(("input", "Tensor"), ("to", "int"), ("generator", "generator?", None, "kwonly")), results=("out",)),
             Form(args=(("input", "Tensor"), ("from_", "int"), ("to", "int?"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="random_between",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}, "low": 0, "high": 5},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("low", "int"), ("high", "int"), ("generator", "generator?")), results=("out",)),
         ],
     ),
     Op(
@@ -170,6 +180,14 @@ OPS = [
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("low", "float", 0.0), ("high", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
+        ],
+    ),
+    Op(
+        name="uniform_draw",
+        home="internal",
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("generator", "generator?")), results=("out",)),
         ],
     ),
 ]

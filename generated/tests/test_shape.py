@@ -7,7 +7,6 @@ from tensorplay.testing.generated import Form, Op, checks
 OPS = [
     Op(
         name="block_diag",
-        python=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 2)}]}, {"tensors": [{"shape": (3,)}, {"shape": (2, 2)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="scipy.linalg.block_diag(*tensors)", kind="expr"),
@@ -15,7 +14,6 @@ OPS = [
     ),
     Op(
         name="broadcast_tensors",
-        python=True,
         cases=({"tensors": [{"shape": (2, 1)}, {"shape": (3,)}]},),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out[]",), diff=("tensors",), like="numpy.broadcast_arrays(*tensors)", kind="expr"),
@@ -23,7 +21,6 @@ OPS = [
     ),
     Op(
         name="cartesian_prod",
-        python=True,
         cases=({"tensors": [{"shape": (2,)}, {"shape": (3,)}]},),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.stack([x.ravel() for x in numpy.meshgrid(*tensors, indexing=\"ij\")], -1)", kind="expr"),
@@ -39,7 +36,6 @@ OPS = [
     ),
     Op(
         name="combinations",
-        python=True,
         cases=({"input": {"shape": (4,)}}, {"input": {"shape": (3,)}, "with_replacement": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("r", "int", 2), ("with_replacement", "bool", False)), results=("out",), diff=("input",), like="input[numpy.stack(numpy.triu_indices(len(input), 0 if with_replacement else 1), 1)]", kind="expr"),
@@ -64,7 +60,6 @@ OPS = [
     Op(
         name="cumulative_trapezoid",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        python=True,
         cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}),
         forms=[
             Form(args=(("y", "Tensor"), ("x", "Tensor?", None), ("dx", "Scalar?", None, "kwonly"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("y", "x"), like="numpy.cumsum((numpy.take(y, range(1, y.shape[dim]), dim) + numpy.take(y, range(y.shape[dim] - 1), dim)) / 2 * ((1 if dx is None else dx) if x is None else numpy.diff(x)), axis=dim)", kind="expr"),
@@ -74,16 +69,22 @@ OPS = [
         name="diff",
         methods=("diff",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 4)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 5)}, "n": 2, "prepend": {"shape": (2, 1)}, "append": {"shape": (2, 2)}}, {"input": {"shape": (2, 3)}, "n": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int", 1), ("dim", "int", -1), ("prepend", "Tensor?", None), ("append", "Tensor?", None)), results=("out",), diff=("input", "prepend", "append"), like="numpy.diff(numpy.concatenate([x for x in (prepend, input, append) if x is not None], dim), n, axis=dim)", kind="expr"),
         ],
     ),
     Op(
+        name="diff_once",
+        home="internal",
+        cases=({"input": {"shape": (2, 4)}, "dim": 1},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), like="numpy.diff(input, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
         name="dsplit",
         methods=("dsplit",),
-        python=True,
         cases=({"input": {"shape": (2, 2, 4)}, "sections": 2}, {"input": {"shape": (1, 2, 5)}, "indices": (1, 3)}),
         forms=[
             Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.dsplit(input, sections)", kind="expr"),
@@ -101,16 +102,16 @@ OPS = [
     Op(
         name="gradient",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        python=True,
         cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (5, 4)}, "dim": (1, 0), "edge_order": 2}, {"input": {"shape": (4,)}, "dim": (0,)}),
         forms=[
-            Form(args=(("input", "Tensor"), ("spacing", "any", 1, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input",), like="numpy.gradient(input, spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("spacing", "Tensor|Scalar", 1, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input", "spacing"), like="(lambda out: out if isinstance(out, (list, tuple)) else [out])(numpy.gradient(input, spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("spacing", "float[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("spacing", "Tensor[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input", "spacing"), tests="tests/ops/test_composed.py"),
         ],
     ),
     Op(
         name="hsplit",
         methods=("hsplit",),
-        python=True,
         cases=({"input": {"shape": (2, 4)}, "sections": 2}, {"input": {"shape": (5,)}, "indices": (1, 3)}),
         forms=[
             Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.hsplit(input, sections)", kind="expr"),
@@ -119,7 +120,6 @@ OPS = [
     ),
     Op(
         name="meshgrid",
-        python=True,
         cases=({"tensors": [{"shape": (2,)}, {"shape": (3,)}]}, {"tensors": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (4,)}], "indexing": "xy"}),
         forms=[
             Form(args=(("tensors", "Tensor[]"), ("indexing", "str?", None, "kwonly")), results=("out[]",), diff=("tensors",), like="numpy.meshgrid(*tensors, indexing=indexing or \"ij\")", kind="expr"),
@@ -169,10 +169,10 @@ OPS = [
     Op(
         name="repeat_interleave",
         methods=("repeat_interleave",),
-        python=True,
-        cases=({"input": {"shape": (2, 3)}, "repeats": {"values": 2}}, {"input": {"shape": (2, 3)}, "repeats": {"values": 2}, "dim": 1}, {"input": {"shape": (3, 2)}, "repeats": {"values": (1, 0, 2)}, "dim": 0}, {"repeats": {"values": (1, 0, 2)}}),
+        cases=({"input": {"shape": (2, 3)}, "repeats": 2}, {"input": {"shape": (2, 3)}, "repeats": 2, "dim": 1}, {"input": {"shape": (3, 2)}, "repeats": {"values": (1, 0, 2)}, "dim": 0}, {"repeats": {"values": (1, 0, 2)}}),
         forms=[
-            Form(args=(("input", "Tensor"), ("repeats", "Tensor|Scalar"), ("dim", "int?", None), ("output_size", "int?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.repeat(input, repeats, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("repeats", "int"), ("dim", "int?", None), ("output_size", "int?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.repeat(input, repeats, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("repeats", "Tensor"), ("dim", "int?", None), ("output_size", "int?", None, "kwonly")), results=("out",), diff=("input",), like="numpy.repeat(input, repeats, axis=dim)", kind="expr"),
             Form(args=(("repeats", "Tensor"), ("output_size", "int?", None, "kwonly")), results=("out",), like="numpy.repeat(numpy.arange(len(repeats)), repeats)", kind="expr"),
         ],
     ),
@@ -182,6 +182,24 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "shifts": (1,), "dims": (1,)}, {"input": {"shape": (4,)}, "shifts": (-1,), "dims": (0,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("shifts", "int[]"), ("dims", "int[]", ())), results=("out",), diff=("input",), like="numpy.roll(input, shifts, dims or None)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="slope_at",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (4, 3)}, "dim": 0, "points": {"values": (0.0, 1.0, 3.0, 3.5)}, "edge_order": 1}, {"input": {"shape": (2, 4)}, "dim": -1, "points": {"values": (0.0, 1.0, 3.0, 3.5)}, "edge_order": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("points", "Tensor"), ("edge_order", "int")), results=("out",), diff=("input", "points"), like="numpy.gradient(input, points, axis=dim, edge_order=edge_order)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="slope_even",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (4, 3)}, "dim": 0, "h": {"values": 0.5}, "edge_order": 1}, {"input": {"shape": (4, 3)}, "dim": 1, "h": {"values": 2.0}, "edge_order": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("h", "Tensor"), ("edge_order", "int")), results=("out",), diff=("input", "h"), like="numpy.gradient(input, h, axis=dim, edge_order=edge_order)", kind="expr"),
         ],
     ),
     Op(
@@ -195,10 +213,18 @@ OPS = [
     Op(
         name="trapezoid",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        python=True,
         cases=({"y": {"shape": (2, 4)}}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}}, {"y": {"shape": (2, 4)}, "x": {"shape": (2, 4)}}),
         forms=[
             Form(args=(("y", "Tensor"), ("x", "Tensor?", None), ("dx", "Scalar?", None, "kwonly"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("y", "x"), like="numpy.trapezoid(y, x, 1.0 if dx is None else dx, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="trapezoids",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"y": {"shape": (2, 4)}, "dim": -1}, {"y": {"shape": (3, 2)}, "dx": 0.5, "dim": 0}, {"y": {"shape": (2, 4)}, "x": {"shape": (4,)}, "dim": -1}),
+        forms=[
+            Form(args=(("y", "Tensor"), ("x", "Tensor?"), ("dx", "Scalar?"), ("dim", "int")), results=("out",), diff=("y", "x"), like="(numpy.take(y, range(1, y.shape[dim]), dim) + numpy.take(y, range(y.shape[dim] - 1), dim)) * ((1 if dx is None else dx) if x is None else numpy.diff(x))", kind="expr"),
         ],
     ),
     Op(
@@ -224,7 +250,6 @@ OPS = [
     Op(
         name="vsplit",
         methods=("vsplit",),
-        python=True,
         cases=({"input": {"shape": (4, 2)}, "sections": 2}, {"input": {"shape": (5, 2)}, "indices": (1, 3)}),
         forms=[
             Form(args=(("input", "Tensor"), ("sections", "int")), results=("out[]",), diff=("input",), like="numpy.vsplit(input, sections)", kind="expr"),

@@ -18,7 +18,6 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("histc",),
         out=True,
-        python=True,
         cases=({"input": {"shape": (2, 5)}, "bins": 4}, {"input": {"shape": (2, 5)}, "bins": 5, "min": -0.5, "max": 0.5}),
         forms=[
             Form(args=(("input", "Tensor"), ("bins", "int", 100), ("min", "Scalar", 0), ("max", "Scalar", 0)), results=("out",), like="numpy.histogram(input, bins, (min, max) if min != max else None)[0]", kind="expr"),
@@ -29,10 +28,19 @@ OPS = [
         dtypes=("f32", "f64"),
         methods=("histogram",),
         out=True,
-        python=True,
-        cases=({"input": {"shape": (2, 5)}, "bins": {"values": 4}}, {"input": {"shape": (2, 5)}, "bins": {"values": 5}, "range": (-0.5, 0.5), "density": True}, {"input": {"shape": (2, 5)}, "bins": {"values": (-1.0, 0.0, 0.25, 1.0)}, "weight": {"shape": (2, 5)}}),
+        cases=({"input": {"shape": (2, 5)}, "bins": 4}, {"input": {"shape": (2, 5)}, "bins": 5, "range": (-0.5, 0.5), "density": True}, {"input": {"shape": (2, 5)}, "bins": {"values": (-1.0, 0.0, 0.25, 1.0)}, "weight": {"shape": (2, 5)}}),
         forms=[
-            Form(args=(("input", "Tensor"), ("bins", "Tensor|Scalar"), ("range", "float[]?", None, "kwonly"), ("weight", "Tensor?", None, "kwonly"), ("density", "bool", False, "kwonly")), results=("hist", "bin_edges"), like="numpy.histogram(input, bins, None if range is None else tuple(range), density, weight)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("bins", "int"), ("range", "float[]?", None, "kwonly"), ("weight", "Tensor?", None, "kwonly"), ("density", "bool", False, "kwonly")), results=("hist", "bin_edges"), like="numpy.histogram(input, bins, None if range is None else tuple(range), density, weight)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("bins", "Tensor"), ("range", "float[]?", None, "kwonly"), ("weight", "Tensor?", None, "kwonly"), ("density", "bool", False, "kwonly")), results=("hist", "bin_edges"), like="numpy.histogram(input, bins, None if range is None else tuple(range), density, weight)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="histogram_between",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"input": {"shape": (2, 5)}, "edges": {"values": (-1.0, 0.0, 0.25, 1.0)}, "weight": {"shape": (2, 5)}, "density": False},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("edges", "Tensor"), ("weight", "Tensor?"), ("density", "bool")), results=("out",), like="numpy.histogram(input, edges, None, density, weight)[0]", kind="expr"),
         ],
     ),
     Op(
@@ -50,10 +58,10 @@ OPS = [
         dtypes=("f32", "f64"),
         methods=("nanquantile",),
         out=True,
-        python=True,
-        cases=({"input": {"values": ((1.0, float("nan"), 3.0), (2.0, 5.0, 4.0))}, "q": {"values": 0.3}, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.5}}),
+        cases=({"input": {"values": ((1.0, float("nan"), 3.0), (2.0, 5.0, 4.0))}, "q": 0.3, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": 0.5}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": (0.2, 0.7)}}),
         forms=[
-            Form(args=(("input", "Tensor"), ("q", "Tensor|Scalar"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.nanquantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("q", "float"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.nanquantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("q", "Tensor"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.nanquantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
         ],
     ),
     Op(
@@ -61,10 +69,27 @@ OPS = [
         dtypes=("f32", "f64"),
         methods=("quantile",),
         out=True,
-        python=True,
-        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.3}}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": (0.1, 0.5)}, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.35}, "dim": 0, "keepdim": True, "interpolation": "midpoint"}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": 0.35}, "dim": 1, "interpolation": "nearest"}),
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "q": 0.3}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": (0.1, 0.5)}, "dim": 1}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": 0.35, "dim": 0, "keepdim": True, "interpolation": "midpoint"}, {"input": {"shape": (3, 5), "kind": "distinct"}, "q": 0.35, "dim": 1, "interpolation": "nearest"}),
         forms=[
-            Form(args=(("input", "Tensor"), ("q", "Tensor|Scalar"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.quantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("q", "float"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.quantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("q", "Tensor"), ("dim", "int?", None), ("keepdim", "bool", False), ("interpolation", "str", "linear", "kwonly")), results=("out",), diff=("input",), like="numpy.quantile(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="quantile_of",
+        home="internal",
+        dtypes=("f32", "f64"),
+        cases=({"input": {"shape": (3, 5), "kind": "distinct"}, "q": {"values": (0.1, 0.5)}, "dim": 1, "keepdim": False, "interpolation": "linear", "skip_nan": False}, {"input": {"values": ((1.0, float("nan"), 3.0), (2.0, 5.0, 4.0))}, "q": {"values": 0.3}, "dim": 1, "keepdim": True, "interpolation": "linear", "skip_nan": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("q", "Tensor"), ("dim", "int?"), ("keepdim", "bool"), ("interpolation", "str"), ("skip_nan", "bool")), results=("out",), diff=("input",), like="(numpy.nanquantile if skip_nan else numpy.quantile)(input, q, axis=dim, keepdims=keepdim, method=interpolation)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="slice_order",
+        home="internal",
+        cases=({"rows": {"values": ((3, 1), (1, 2), (3, 0))}},),
+        forms=[
+            Form(args=(("rows", "Tensor"),), results=("out",), like="numpy.lexsort(rows.T[::-1])", kind="expr"),
         ],
     ),
     Op(
@@ -91,22 +116,20 @@ OPS = [
         name="unique",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique",),
-        python=True,
-        cases=({"input": {"values": ((3, 1), (3, 2))}}, {"input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
+        cases=({"return_inverse": True, "return_counts": True, "input": {"values": ((3, 1), (3, 2))}}, {"return_inverse": True, "return_counts": True, "input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0}),
         skip={"batching": "the number of distinct values differs from sample to sample"},
         forms=[
-            Form(args=(("input", "Tensor"), ("sorted", "bool", True), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out",), like="numpy.unique(input, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("sorted", "bool", True), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out", "inverse", "counts"), like="numpy.unique(input, return_inverse=True, return_counts=True, axis=dim)", kind="expr"),
         ],
     ),
     Op(
         name="unique_consecutive",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("unique_consecutive",),
-        python=True,
-        cases=({"input": {"values": (3, 3, 1, 3)}},),
+        cases=({"return_inverse": True, "return_counts": True, "input": {"values": (3, 3, 1, 3)}},),
         skip={"batching": "the number of distinct values differs from sample to sample"},
         forms=[
-            Form(args=(("input", "Tensor"), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out",), like="input[numpy.concatenate([[True], input[1:] != input[:-1]])]", kind="expr"),
+            Form(args=(("input", "Tensor"), ("return_inverse", "bool", False), ("return_counts", "bool", False), ("dim", "int?", None)), results=("out", "inverse", "counts"), like="(lambda new: (input[new], numpy.cumsum(new) - 1, numpy.diff(numpy.append(numpy.flatnonzero(new), len(input)))))(numpy.concatenate([[True], input[1:] != input[:-1]]))", kind="expr"),
         ],
     ),
     Op(
@@ -124,6 +147,24 @@ OPS = [
         cases=({"input": {"values": (3, 1, 3, 2)}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("values", "inverse", "counts"), like="numpy.unique(input, return_inverse=True, return_counts=True)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unique_runs",
+        home="internal",
+        cases=({"input": {"values": ((3, 1), (3, 1), (1, 2))}},),
+        skip={"batching": "the number of runs differs from sample to sample"},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("values", "inverse", "counts"), like="(lambda new: (input[new], numpy.cumsum(new) - 1, numpy.diff(numpy.append(numpy.flatnonzero(new), len(input)))))(numpy.concatenate([[True], (input[1:] != input[:-1]).reshape(len(input) - 1, -1).any(1)]))", kind="expr"),
+        ],
+    ),
+    Op(
+        name="unique_slices",
+        home="internal",
+        cases=({"input": {"values": ((3, 1), (1, 2), (3, 1))}, "dim": 0},),
+        skip={"batching": "the number of distinct slices differs from sample to sample"},
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("values", "inverse", "counts"), like="numpy.unique(input, return_inverse=True, return_counts=True, axis=dim)", kind="expr"),
         ],
     ),
 ]

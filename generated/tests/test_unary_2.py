@@ -19,6 +19,17 @@ OPS = [
         ],
     ),
     Op(
+        name="cubic_weight",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.where(abs(input) <= 1, 1.25 * abs(input) ** 3 - 2.25 * input ** 2 + 1, numpy.where(abs(input) < 2, -0.75 * abs(input) ** 3 + 3.75 * input ** 2 - 6 * abs(input) + 3, 0))", kind="expr"),
+        ],
+    ),
+    Op(
         name="deg2rad",
         elementwise=True,
         promote="float",
@@ -222,19 +233,6 @@ OPS = [
         special=({"input": 0.5, "d_input": 0}, {"input": -0.5, "d_input": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("lambd", "float", 0.5)), results=("out",), diff=("input",), saved=("input",), like="numpy.where(numpy.abs(input) <= lambd, 0, input)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="hardsigmoid",
-        home="nn.functional",
-        elementwise=True,
-        promote="float",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        inplace=("hardsigmoid_",),
-        domains={"input": (-5.0, 5.0)},
-        special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input / 6 + 0.5, 0, 1)", kind="expr"),
         ],
     ),
 ]

@@ -6,6 +6,19 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="hardsigmoid",
+        home="nn.functional",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        inplace=("hardsigmoid_",),
+        domains={"input": (-5.0, 5.0)},
+        special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input / 6 + 0.5, 0, 1)", kind="expr"),
+        ],
+    ),
+    Op(
         name="hardswish",
         home="nn.functional",
         elementwise=True,
@@ -219,17 +232,6 @@ OPS = [
         domains={"input": (0.3, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i0", kind="name"),
-        ],
-    ),
-    Op(
-        name="modified_bessel_i1",
-        home="special",
-        elementwise=True,
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        domains={"input": (0.3, 3.0)},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i1", kind="name"),
         ],
     ),
 ]

@@ -6,6 +6,17 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="modified_bessel_i1",
+        home="special",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.i1", kind="name"),
+        ],
+    ),
+    Op(
         name="modified_bessel_k0",
         home="special",
         elementwise=True,
@@ -25,6 +36,19 @@ OPS = [
         domains={"input": (0.3, 5.0)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="scipy.special.k1", kind="name"),
+        ],
+    ),
+    Op(
+        name="nan_replaced",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("nan"), float("inf"), float("-inf"))},
+        params={"none": (2.0,), "high": (3.0,), "low": (-4.0,)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("none", "float"), ("high", "float"), ("low", "float")), results=("out",), diff=("input",), saved=("input",), like="numpy.nan_to_num(input, nan=none, posinf=high, neginf=low)", kind="expr"),
         ],
     ),
     Op(
@@ -70,6 +94,8 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("polygamma",),
+        inplace=("polygamma_",),
         domains={"input": (1.0, 4.0)},
         params={"order": (1, 2)},
         forms=[
@@ -136,8 +162,22 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0)},
         edges={"": (0.5, 1.5, 2.5, float("inf"), float("nan"))},
+        params={"decimals": (0, 2, -1)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.round", kind="name"),
+            Form(args=(("input", "Tensor"), ("decimals", "int", None, "kwonly")), results=("out",), diff=("input",), composed=True, like="numpy.round(input, decimals)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="round_scaled",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0)},
+        params={"up": (100.0,), "down": (1.0, 10.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("up", "float"), ("down", "float")), results=("out",), zero=("input",), like="numpy.round(input * up / down) / up * down", kind="expr"),
         ],
     ),
     Op(
@@ -186,45 +226,6 @@ OPS = [
         special=({"input": 0, "d_input": 1.7580993408473766},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="1.0507009873554805 * numpy.where(input > 0, input, 1.6732632423543772 * numpy.expm1(input))", kind="expr"),
-        ],
-    ),
-    Op(
-        name="sgn",
-        elementwise=True,
-        methods=("sgn",),
-        inplace=("sgn_",),
-        out=True,
-        domains={"input": (-3.0, 3.0)},
-        edges={"": (float("inf"), float("-inf"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sign", kind="name"),
-        ],
-    ),
-    Op(
-        name="sigmoid",
-        elementwise=True,
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("sigmoid",),
-        inplace=("sigmoid_",),
-        out=True,
-        domains={"input": (-5.0, 5.0)},
-        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="scipy.special.expit", kind="name"),
-        ],
-    ),
-    Op(
-        name="sign",
-        elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("sign",),
-        inplace=("sign_",),
-        out=True,
-        domains={"input": (-3.0, 3.0)},
-        edges={"": (float("inf"), float("-inf"))},
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sign", kind="name"),
         ],
     ),
 ]

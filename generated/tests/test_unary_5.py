@@ -6,6 +6,45 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="sgn",
+        elementwise=True,
+        methods=("sgn",),
+        inplace=("sgn_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("inf"), float("-inf"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sign", kind="name"),
+        ],
+    ),
+    Op(
+        name="sigmoid",
+        elementwise=True,
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("sigmoid",),
+        inplace=("sigmoid_",),
+        out=True,
+        domains={"input": (-5.0, 5.0)},
+        edges={"": (0.0, float("inf"), float("-inf"), float("nan"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("out",), like="scipy.special.expit", kind="name"),
+        ],
+    ),
+    Op(
+        name="sign",
+        elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("sign",),
+        inplace=("sign_",),
+        out=True,
+        domains={"input": (-3.0, 3.0)},
+        edges={"": (float("inf"), float("-inf"))},
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.sign", kind="name"),
+        ],
+    ),
+    Op(
         name="silu",
         home="nn.functional",
         elementwise=True,
@@ -88,7 +127,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         promote="float",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         domains={"input": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input / (1 + numpy.abs(input))", kind="expr"),
@@ -163,7 +202,7 @@ OPS = [
         home="nn.functional",
         elementwise=True,
         promote="float",
-        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         domains={"input": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input - numpy.tanh(input)", kind="expr"),

@@ -1,4 +1,4 @@
-"""Sums of products over named dimensions: einsum, tensordot, bilinear forms, as batched matrix products."""
+"""Sums of products over named dimensions: einsum and tensordot, as batched matrix products."""
 
 from __future__ import annotations
 
@@ -230,31 +230,3 @@ def _wrap(op: str, dim: int, x: Tensor) -> int:
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise IndexError(f"{op}: dimension {dim} is out of range for sizes {list(x.shape)}")
     return dim % max(x.ndim, 1)
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    if weight.ndim != 3 or input1.shape[-1:] != weight.shape[1:2] or input2.shape[-1:] != weight.shape[2:3]:
-        raise ValueError(
-            f"bilinear: weight of sizes [out, in1, in2] is needed for inputs of sizes {list(input1.shape)} and "
-            f"{list(input2.shape)}; got {list(weight.shape)}"
-        )
-    if input1.shape[:-1] != input2.shape[:-1]:
-        raise ValueError(
-            f"bilinear: inputs of sizes {list(input1.shape)} and {list(input2.shape)} differ before the last"
-        )
-    x = input1.reshape([-1, input1.shape[-1]])
-    y = input2.reshape([-1, input2.shape[-1]])
-    out = (tp.einsum("ni,oij->noj", x, weight) * y.unsqueeze(1)).sum(-1)
-    out = out.reshape([*input1.shape[:-1], weight.shape[0]])
-    return out if bias is None else out + bias
-
-
-def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    x, y = tp.broadcast_tensors(input, other)
-    if dim is None:
-        dim = next((i for i, n in enumerate(x.shape) if n == 3), None)
-        if dim is None:
-            raise ValueError(f"cross: no dimension of sizes {list(x.shape)} is 3")
-    if x.shape[_wrap("cross", dim, x)] != 3:
-        raise ValueError(f"cross: dimension {dim} of sizes {list(x.shape)} is not 3")
-    return tp.linalg.cross(x, y, dim=dim)

@@ -1,4 +1,4 @@
-"""Products and powers of matrices."""
+"""Products of several matrices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 from .. import _C
-from .shape import _given
 
 
 def multi_dot(tensors: Sequence[Any]) -> Any:
     """Product of several matrices in the order of multiplication that costs least."""
-    tensors = _given("multi_dot", (tensors,))
+    for i, t in enumerate(tensors):
+        if not isinstance(t, _C.Tensor):
+            raise TypeError(f"multi_dot: argument {i} must be a Tensor, not {type(t).__name__}")
     count = len(tensors)
     if count < 2:
         raise ValueError(f"multi_dot: needs at least two tensors; it got {count}")
@@ -51,22 +52,3 @@ def _product(parts: list[Any], best: dict[tuple[int, int], int], i: int, j: int,
         return parts[i]
     k = best[i, j]
     return matmul(_product(parts, best, i, k, matmul), _product(parts, best, k + 1, j, matmul))
-
-
-def matrix_power(input: Any, n: int) -> Any:
-    """Square matrices multiplied with themselves n times, or their inverses for negative n."""
-    if input.dim() < 2 or input.shape[-1] != input.shape[-2]:
-        raise ValueError(f"matrix_power: input must be square matrices; it has sizes {list(input.shape)}")
-    functions = _C.functions
-    if n == 0:
-        return functions.zeros_like(input) + functions.eye(input.shape[-1], dtype=input.dtype)
-    if n < 0:
-        input, n = _C.linalg.inv(input), -n
-    out = None
-    while True:
-        if n % 2:
-            out = input if out is None else functions.matmul(out, input)
-        n //= 2
-        if n == 0:
-            return functions.clone(out) if out is input else out
-        input = functions.matmul(input, input)

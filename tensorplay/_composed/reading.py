@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import tensorplay as tp
@@ -23,14 +21,3 @@ def need_values(op: str, name: str, x: Any, what: str) -> None:
             f"{op}: vmap: {what} depends on the values of {name}, which differ from sample to sample; map over the "
             "other arguments only, or loop over the samples"
         )
-
-
-@contextmanager
-def sized_by_values(op: str) -> Iterator[None]:
-    """For results whose sizes depend on values: what vmap says of samples that differ in them begins with the op."""
-    try:
-        yield
-    except RuntimeError as e:
-        if "vmap" not in str(e):
-            raise
-        raise RuntimeError(f"{op}: {e}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
-from .._queries import broadcast_shapes as _broadcast_shapes
 from ._ops import check_device, op
 
 __all__ = ["astype", "broadcast_arrays", "broadcast_to", "can_cast", "isdtype", "result_type"]
@@ -46,7 +45,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """The arrays in the size they have together."""
-    shape = _broadcast_shapes(*(a.shape for a in arrays))
+    shape = _C.functions.broadcast_shapes(*(a.shape for a in arrays))
     return tuple(broadcast_to(a, shape) for a in arrays)
 
 

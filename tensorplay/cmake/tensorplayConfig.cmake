@@ -59,7 +59,7 @@ function(tensorplay_add_ops package ops)
   set(roots "${out}/cpp" "${folder}/csrc")
   # As the library itself is compiled: what a floating-point result is must not depend on who compiled it.
   set(common -ffp-contract=off -fvisibility=hidden -fvisibility-inlines-hidden)
-  set(loops -O3 -fno-math-errno -fno-trapping-math ${common})
+  set(loops -O3 -fno-math-errno -fno-trapping-math -fwrapv ${common})
   set(isas "")
   if("avx2" IN_LIST tensorplay_ISAS)
     list(APPEND isas TP_HAVE_AVX2=1)

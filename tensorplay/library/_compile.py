@@ -14,7 +14,7 @@ COMMON = (
     "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-DNDEBUG", "-ffp-contract=off", "-w",
 )  # fmt: skip
 WIRING = ("-O2",)
-KERNELS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-DTP_ISA=baseline")
+KERNELS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-DTP_ISA=baseline")
 # The loops are compiled for the instruction set that runs, and for no other.
 ISA = {
     "avx2": ("-march=x86-64-v3",),

@@ -60,9 +60,12 @@ def make(key: str, cxx: str, command: list[str], texts: list[str], includes: lis
         gcc = f"{shlex.quote(cxx)} --version | grep -q 'Free Software'"
         run = shlex.join([cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
         script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
-        # A shell that leaves it behind: nobody has to wait for it.
-        left = f"({script}) </dev/null >/dev/null 2>&1 &"
-        subprocess.run(["nice", "-n", "5", "sh", "-c", left], pass_fds=(lock,), start_new_session=True, check=False)
+        nothing = subprocess.DEVNULL
+        # The shell leaves the work to a child of its own and ends: no child of this process is left unwaited for.
+        subprocess.run(
+            ["nice", "-n", "5", "sh", "-c", f"({script}) &"], stdin=nothing, stdout=nothing, stderr=nothing,
+            pass_fds=(lock,), start_new_session=True, check=False,
+        )  # fmt: skip
     except OSError:
         pass
     finally:

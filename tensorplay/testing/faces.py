@@ -68,6 +68,8 @@ def check_leak(op: Op) -> None:
 def check_blocks(op: Op) -> None:
     """The backward of an elementwise op makes one block of memory for each gradient that is wanted, no more."""
     for s in differentiable(op):
+        if s.form.composed:
+            continue
         p = Probe(op, s, np.random.default_rng(13))
         xs = p.leaves(p.start)
         out = p.outputs(xs)[0]

@@ -82,6 +82,24 @@ class Dirty(Function):
         return g * 2
 
 
+class SavesView(Saves):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.exp()
+        ctx.save_for_backward(y.view(-1))
+        return y
+
+
+class Kept:
+    """What a hook packs: the tensor itself, history and all."""
+
+    def __init__(self, t: Any) -> None:
+        self.t = t
+
+    def get(self) -> Any:
+        return self.t
+
+
 class Named(tp.Tensor):
     pass
 
@@ -199,6 +217,14 @@ def a_forward_that_fails() -> None:
 def a_wrong_number_of_gradients() -> None:
     with contextlib.suppress(RuntimeError):
         function(lambda ctx, x: x * 1, lambda ctx, g: (g, g, g)).apply(square(leaf())).sum().backward()
+
+
+@way
+def a_backward_that_fails_while_gradients_wait() -> None:
+    y = leaf() * 2
+    with contextlib.suppress(Own):
+        # sin is newer, so its gradient waits for the product when the Function fails.
+        (function(lambda ctx, x: x * 1, fails).apply(y) + y.sin()).sum().backward()
 
 
 @way
@@ -320,6 +346,17 @@ def saved_tensors_packed_as_they_are() -> None:
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = square(leaf())
     y.sum().backward()
+
+
+@way
+def saved_tensors_packed_in_objects() -> None:
+    with graph.saved_tensors_hooks(Kept, Kept.get):
+        for f in (square, Saves.apply, SavesView.apply, lambda x: Dirty.apply((x * 1)[:2]), lambda x: (x * 1).exp_()):
+            f(leaf())
+    y: Any = leaf().exp()
+    y.grad_fn._raw_saved_out.register_hooks(Kept, Kept.get)
+    z: Any = Saves.apply(leaf())
+    z.grad_fn._raw_saved_tensors[0].register_hooks(Kept, Kept.get)
 
 
 @way

@@ -23,6 +23,7 @@ class Form:
     zero: tuple[str, ...] = ()
     diff_results: tuple[str, ...] | None = None
     saved: tuple[str, ...] = ()
+    composed: bool = False  # of several ops, where the entry's other signatures are one loop
     like: str = ""
     kind: str = ""  # name | expr | mpmath
     values: tuple[tuple[Any, ...], ...] = ()
@@ -70,7 +71,7 @@ class Op:
             method: Callable[..., Any] = getattr(tp.Tensor, name)
             return method
         place: Any = tp
-        for part in self.home.split("."):
+        for part in self.home.split(".") if self.home else ():
             place = getattr(place, part)
         form: Callable[..., Any] = getattr(place, name)
         return form

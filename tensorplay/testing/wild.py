@@ -196,8 +196,9 @@ def _spoil(call: Call, sample: Sample, given: dict[str, Any], pick: random.Rando
         call.function = op.inplace_form(pick.choice(op.inplace))
         call.writes = (args[0],)
     call.args, call.kwargs = args, kwargs
-    if isinstance(kwargs.get("out"), tp.Tensor):
-        call.writes = (*call.writes, kwargs["out"])
+    out = kwargs.get("out")
+    outs = out if isinstance(out, (list, tuple)) else (out,)
+    call.writes = (*call.writes, *(t for t in outs if isinstance(t, tp.Tensor)))
     call.copies = [(t, bits(t)) for t in _tensors([*args, *kwargs.values(), *call.writes])]
 
 

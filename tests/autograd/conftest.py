@@ -10,7 +10,7 @@ import os
 import pytest
 
 OTHER = os.environ.get("TENSORPLAY_TEST_MODULE", "tensorplay") != "tensorplay"
-collect_ignore = ["test_better.py", "test_function_apply.py", "test_python_face.py"] if OTHER else []
+collect_ignore = ["test_better.py", "test_corners.py", "test_function_apply.py", "test_python_face.py"] if OTHER else []
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -249,6 +249,27 @@ def test_gradient_edges() -> None:
     assert grad(outer, tp.autograd.graph.get_gradient_edge(x), retain_graph=True)[0].item() == 36.0
 
 
+@row("2.inside func transforms")
+@pytest.mark.parametrize("name", ["grad", "vjp", "jvp", "vmap", "jacrev", "jacfwd"])
+def test_backward_inside_a_function_transform_names_what_to_use(name: str) -> None:
+    w, x = leaf(2.0), const(3.0)
+
+    def f(a):
+        tp.autograd.backward(w * 2) if name == "vjp" else (w * 2).backward()
+        return a.sum()
+
+    fn = tp.func
+    calls = {
+        "grad": lambda: fn.grad(f)(x), "vjp": lambda: fn.vjp(f, x), "jvp": lambda: fn.jvp(f, (x,), (x,)),
+        "vmap": lambda: fn.vmap(f)(x), "jacrev": lambda: fn.jacrev(f)(x), "jacfwd": lambda: fn.jacfwd(f)(x),
+    }  # fmt: skip
+    with pytest.raises(RuntimeError, match="(?s)backward.*transform"):
+        calls[name]()
+    assert w.grad is None
+    (w * 2).backward()  # and nothing of the transform stays behind
+    assert w.grad.item() == 2.0
+
+
 @row("2.exception safety")
 def test_exception_safety() -> None:
     class Own(Exception):

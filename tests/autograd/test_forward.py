@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 
 import pytest
 
@@ -11,6 +12,34 @@ tp = importlib.import_module(os.environ.get("TENSORPLAY_TEST_MODULE", "tensorpla
 fw = tp.autograd.forward_ad
 row = pytest.mark.row
 F64 = tp.float64
+
+
+@row("6.dual_level")
+@pytest.mark.ours
+def test_each_thread_has_its_own_level() -> None:
+    there, here = threading.Event(), threading.Event()
+    found = []
+
+    def other() -> None:
+        with fw.dual_level():
+            d = fw.make_dual(const(2.0), const(1.0))
+            there.set()
+            here.wait(30)
+            found.append(fw.unpack_dual(d * d).tangent.item())
+        fw.enter_dual_level()
+        found.append(fw.make_dual(const(5.0), const(7.0)))  # outlives the thread, and the level that it leaves open
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    there.wait(30)
+    with fw.dual_level():
+        d = fw.make_dual(const(3.0), const(1.0))
+        here.set()
+        thread.join()
+        assert fw.unpack_dual(d * d).tangent.item() == 6.0 and found[0] == 4.0
+        assert fw.unpack_dual(found[1]).tangent is None and fw.unpack_dual(found[1] * d).tangent.item() == 5.0
+    found.clear()
+    assert fw.unpack_dual(d).tangent is None
 
 
 def const(*values):
@@ -182,3 +211,101 @@ def test_in_place_views_show_the_tangent_in_their_sizes() -> None:
         primal, tangent = fw.unpack_dual(x)
     assert primal.shape == tangent.shape == (3, 2, 1)
     assert tangent[:, 1, 0].tolist() == [3.0, 4.0, 5.0]
+
+
+CHANGES = {
+    "mul_": (lambda y, w: y.mul_(w), lambda y, w: y * w),
+    "div_": (lambda y, w: y.div_(w), lambda y, w: y / w),
+    "sin_": (lambda y, w: y.sin_(), lambda y, w: y.sin()),
+    "exp_": (lambda y, w: y.exp_(), lambda y, w: y.exp()),
+    "pow_": (lambda y, w: y.pow_(3), lambda y, w: y**3),
+    "flipped": (lambda y, w: y.mul_(y.flip(0)), lambda y, w: y * y.flip(0)),
+    "lerp_": (lambda y, w: y.lerp_(w, 0.25), lambda y, w: y + 0.25 * (w - y)),
+    "clamp_": (lambda y, w: y.clamp_(max=2.5), lambda y, w: y.clamp(max=2.5)),
+    "a part": (lambda y, w: (y[1:].mul_(w[1:]), y)[1], lambda y, w: tp.cat([y[:1], y[1:] * w[1:]])),
+    "a part, by its output": (lambda y, w: (y[1:].exp_(), y)[1], lambda y, w: tp.cat([y[:1], y[1:].exp()])),
+    "item": (lambda y, w: (y.__setitem__(0, w[1] * w[0]), y)[1], lambda y, w: tp.stack([w[1] * w[0], y[1]])),
+}
+
+
+@row("6.propagation rules")
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_recorded_of_a_tangent_keeps_what_an_in_place_op_overwrites(name: str) -> None:
+    changed, plain = CHANGES[name]
+    found = []
+    for f in (changed, plain):
+        x, w, t = leaf(2.0, 3.0), leaf(5.0, 7.0), leaf(1.0, 10.0)
+        with fw.dual_level():
+            y = f(fw.make_dual(x * 1, t) * 1, w)
+            tangent = fw.unpack_dual(y).tangent
+            grads = tp.autograd.grad((tangent * const(1.0, 3.0)).sum(), (x, w, t), allow_unused=True)
+        found.append([tangent.tolist()] + [None if g is None else g.tolist() for g in grads])
+    assert found[0] == [pytest.approx(v) if v else v for v in found[1]]
+
+
+@row("6.propagation rules")
+def test_a_dual_times_itself_in_place() -> None:
+    x, t = leaf(2.0, 3.0), leaf(1.0, 10.0)
+    with fw.dual_level():
+        y = fw.make_dual(x * 1, t) * 1
+        y.mul_(y)
+        tangent = fw.unpack_dual(y).tangent
+        assert [g.tolist() for g in tp.autograd.grad(tangent.sum(), (x, t))] == [[2.0, 20.0], [4.0, 6.0]]
+
+
+@row("6.propagation rules")
+@pytest.mark.parametrize("name", CHANGES)
+def test_forward_over_reverse_through_an_in_place_op(name: str) -> None:
+    changed, plain = CHANGES[name]
+    found = []
+    for f in (changed, plain):
+        x, w = leaf(2.0, 3.0), leaf(5.0, 7.0)
+        with fw.dual_level():
+            d, v = fw.make_dual(x, const(1.0, 10.0)), fw.make_dual(w, const(-2.0, 3.0))
+            y = f(d * 1, v)
+            grads = tp.autograd.grad((y * const(1.0, 3.0)).sum(), (x, w), create_graph=True, allow_unused=True)
+            both = [fw.unpack_dual(g) if g is not None else (None, None) for g in grads]
+            found.append([None if p is None else p.tolist() for pair in both for p in pair])
+    zero = [0.0, 0.0]
+    assert [v or zero for v in found[0]] == [pytest.approx(v or zero) for v in found[1]]
+
+
+@row("6.propagation rules")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda y, c: y * y, lambda y, c: y / y, lambda y, c: y / c, lambda y, c: y.tanh(),
+        lambda y, c: tp.maximum(y, c), lambda y, c: tp.hypot(y, c) + y, lambda y, c: y.add(y, alpha=3),
+        lambda y, c: tp.atan2(y, c[:1]),
+        lambda y, c: y * c[:1] + y.view(1, 2), lambda y, c: y.pow(c) - y,
+    ],
+)  # fmt: skip
+def test_a_tangent_is_the_same_with_and_without_a_record(f) -> None:
+    c = const(1.5, 2.5)
+    found = []
+    for t in (const(1.0, 10.0), leaf(1.0, 10.0)):
+        with fw.dual_level():
+            y = f(fw.make_dual(const(2.0, 3.0), t), c)
+            tangent = fw.unpack_dual(y).tangent
+            assert tangent.requires_grad == t.requires_grad
+            found.append(tangent.detach())
+    assert tp.allclose(*found, rtol=1e-15, atol=0)
+
+
+@row("6.propagation rules")
+def test_complex_tangents_are_not_conjugated() -> None:
+    x, t = tp.tensor([1 + 2j, 3 - 1j], dtype=tp.complex128), tp.tensor([1j, 2.0], dtype=tp.complex128)
+    real = const(2.0, 3.0)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        assert fw.unpack_dual(d * d).tangent.tolist() == (2 * x * t).tolist()
+        r = fw.make_dual(real, const(1.0, 1.0))
+        assert fw.unpack_dual(r * x).tangent.tolist() == x.tolist()
+    with tp.no_grad(), fw.dual_level():
+        d = fw.make_dual(x, t)
+        y = d
+        for _ in range(3):
+            y = y * d
+        assert y.grad_fn is None
+        want = 4 * x**3 * t
+        assert tp.allclose(fw.unpack_dual(y).tangent, want)

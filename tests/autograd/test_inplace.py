@@ -268,3 +268,34 @@ def test_updates_under_no_grad() -> None:
     x.grad.zero_()
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+@row("2.validate_outputs")
+@pytest.mark.parametrize(
+    ("shape", "change"),
+    [
+        ((1, 3, 1), lambda y: y.squeeze_()),
+        ((1, 3, 1), lambda y: y.squeeze_(0)),
+        ((3,), lambda y: y.unsqueeze_(1)),
+        ((2, 3), lambda y: y.t_()),
+        ((2, 3, 4), lambda y: y.transpose_(0, 2)),
+        ((4,), lambda y: y.as_strided_((2, 2), (2, 1))),
+    ],
+)
+def test_a_gradient_has_the_sizes_that_an_in_place_view_gave(shape, change) -> None:
+    class Twice(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = tp.ones(*shape, dtype=F64, requires_grad=True)
+    y = change(x * 3)
+    out = Twice.apply(y)
+    seen = []
+    y.register_hook(lambda g: seen.append(g.shape))
+    out.sum().backward()
+    assert seen == [y.shape] and tp.equal(x.grad, tp.full(shape, 6.0, dtype=F64))

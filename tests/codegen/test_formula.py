@@ -31,6 +31,7 @@ from codegen.formula import FormulaError, parse, to_text
         ("mode == 'tanh'", "mode == 'tanh'"),
         ("x if m == None else y", "where(m == None, x, y)"),
         ("g @ mH(other)", "g @ mH(other)"),
+        ("[-1 if i==k else 1 for i in range(n)]", "[where(i == k, -1, 1) for i in range(n)]"),
     ],
 )
 def test_round_trip(text: str, printed: str) -> None:
@@ -45,7 +46,7 @@ def test_round_trip(text: str, printed: str) -> None:
         ("x +", None),
         ("x.T", (0, 3)),
         ("lambda: x", (0, 9)),
-        ("[i for i in x]", (0, 14)),
+        ("[i for i in x if i]", (0, 19)),
         ("f(*x)", (2, 4)),
         ("f(**x)", (2, 5)),
         ("x is y", (0, 6)),
@@ -87,3 +88,7 @@ def test_traversal() -> None:
     assert F.calls(node) == ("where", "f")
     assert to_text(F.substitute(node, {"x": parse("a + b")})) == "where(a + b > 0, f(a + b, k=y), a + b)"
     assert F.replace(parse("sin(x) + sin(x)"), parse("sin(x)"), F.Name("s")) == parse("s + s")
+
+
+def test_items_of_a_list_are_no_free_names() -> None:
+    assert F.names(parse("[f(x, y) for x in xs]")) == ("y", "xs")

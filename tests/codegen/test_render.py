@@ -135,9 +135,9 @@ def test_a_slot_is_saved_only_for_a_gradient_that_reads_it(small: dict[str, str]
 
 def test_in_place_forms_copy_what_they_overwrite_only_where_asked(small: dict[str, str]) -> None:
     mul = function(small["cpp/ops/binary.cpp"], "TensorRef mul_(")
-    assert "if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));" in mul
+    assert "if (other->requires_grad()) back.save(0, wiring::copied(input));" in mul
     tanh = function(small["cpp/ops/unary.cpp"], "TensorRef tanh_(")
-    assert "copy_of" not in tanh and "if (node) node->save(0, input);" in tanh
+    assert "copied" not in tanh and "if (node) node->save(0, input);" in tanh
 
 
 def test_other_shards_are_declared_not_included(small: dict[str, str]) -> None:
@@ -224,3 +224,64 @@ def test_short_forms_for_whole_blocks(small: dict[str, str]) -> None:
     assert "if (m::exp_near(end - from, input + from))" in exp
     assert "to[i] = m::exp_fast(input[i]);" in exp and "to[i] = m::exp(input[i]);" in exp
     assert "exp_near" not in function(loops, "void bump")
+
+
+HALVED = """
+- op: halved
+  family: composite
+  sig: halved(Tensor input, int n=1, bool want_rest=False) -> (Tensor out, Tensor rest)
+  require:
+    'n > 0': 'IndexError: n={n} is not positive for sizes {shape(input)}'
+    'ndim(gone) == ndim(input)': '{ndim(gone)} dimensions are left'
+  when: {rest: want_rest}
+  compose:
+    gone: 'mul(input, 0.5)'
+    out: 'gone if n == 1 else halved(gone, n - 1)[0]'
+    rest: 'input'
+  like: '(input / 2 ** n, input)'
+  test: {cases: [{input: [2], n: 1}, {input: [2], n: 3}]}
+  doc: Input divided by two, n times over.
+"""
+JOINED = """
+- op: joined_up
+  family: composite
+  sig: joined_up(Tensor *tensors) -> Tensor[] out
+  compose: '[mul(tensors[k], x) for x in tensors for_k]'
+  like: tensors
+  doc: Something of each tensor.
+"""
+
+
+def test_what_a_formula_asks_for() -> None:
+    text = files(MUL, HALVED)["cpp/ops/composite.cpp"]
+    body = function(text, "std::array<V, 2> halved_compose")
+    first = body.index("if (TP_UNLIKELY(!(n > std::int64_t(0))))")
+    assert "ErrorKind::Index, \"n={} is not positive for sizes {}\", {n, shape(input)}" in body
+    assert first < body.index("const auto gone") < body.index("are left") < body.index("const auto out")
+    # Nothing calls it on memory: the formula is compiled for tensors alone.
+    assert "return on_tensors([&] { return halved(tensors_of(input), n, want_rest); });" in text
+    assert "wrap_chosen(ops::halved(" in files(MUL, HALVED)["cpp/bind/composite.cpp"]
+
+
+def test_lists_of_tensors_and_of_numbers() -> None:
+    good = JOINED.replace("for x in tensors for_k", "for x in tensors").replace("tensors[k]", "tensors[0]")
+    text = files(MUL, good)
+    assert "each<V>(tensors, [&](const V& x) -> V { return mul(item(tensors, std::int64_t(0)), x); })" in text[
+        "cpp/ops/composite.cpp"
+    ]
+    assert 'Kind::TensorArgs' in text["cpp/bind/composite.cpp"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("'n > 0'", "'m > 0'"), "require: 'm' is not"),
+        (("rest: want_rest", "rest: n"), "when: 'n' is not a bool argument"),
+        (("rest: want_rest", "out: want_rest"), "when: 'out' is not a result after the first"),
+        (("gone if n == 1 else halved(gone, n - 1)[0]", "halved(gone, n)[0]"), "composed through itself"),
+        (("require:", "hints: [nothing]\n  require:"), "hints: 'nothing' is not an argument"),
+    ],
+)
+def test_refused_requirements(change: tuple[str, str], says: str) -> None:
+    _, diags = resolve.load_string(HEAD + MUL + HALVED.replace(*change), "none/ops.yaml")
+    assert says in diags.render()

@@ -79,3 +79,10 @@ def test_errors_are_located(text: str, marked: str | None, word: str) -> None:
     assert word in f"{e.value.message} {e.value.hint}"
     if marked:
         assert text[e.value.start : e.value.end] == marked
+
+
+def test_tensors_one_by_one_and_sizes_of_ones_own() -> None:
+    s = sig("f(Tensor *tensors, int?[2] size) -> Tensor[] out")
+    assert [(str(a.type), a.starred) for a in s.args] == [("Tensor[]", True), ("int?[2]", False)]
+    with pytest.raises(SignatureError, match="only 'Tensor \\*name'"):
+        sig("f(int *sizes) -> Tensor out")

@@ -22,13 +22,14 @@ def package() -> Path:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
-def test_program(source: Path, tmp_path: Path) -> None:
+def test_program(source: Path, tmp_path: Path, root: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
     installed = package()
     program = tmp_path / source.stem
     headers = sorted((installed / "include" / "ops").glob("*.h"))
     (tmp_path / "all_ops.h").write_text("".join(f'#include "ops/{h.name}"\n' for h in headers), encoding="utf-8")
-    command = [*compiler.split(), "-std=c++20", f"-I{tmp_path}", "-O1", str(source), "-o", str(program)]
+    command = [*compiler.split(), "-std=c++20", "-O1", str(source), "-o", str(program)]
+    command += [f"-I{tmp_path}", f"-I{root / 'generated/cpp/tests'}"]
     command += [f"-I{installed / 'include'}", f"-L{installed / 'lib'}", "-ltensorplay", "-pthread"]
     command += [f"-Wl,-rpath,{installed / 'lib'}", f"-Wl,-rpath-link,{installed / 'lib'}"]
     built = subprocess.run(command, capture_output=True, text=True)

@@ -19,7 +19,7 @@ PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)")
 FILE = re.compile(r"// ([\w/]+\.(?:h|cpp))\n")
-# Blocks that are read, not run: commands of a shell; and C++, compiled where Python on its page defines an op of it.
+# Blocks that are read, not run: commands of a shell; and C++, which is compiled where Python on its page defines an op.
 SHOWN = {"console", "cpp", "toml", "text", "mermaid", "sh"}
 
 

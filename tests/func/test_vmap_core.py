@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -86,6 +88,41 @@ def test_a_tensor_that_outlived_its_vmap_says_so() -> None:
     assert "ended" in repr(kept[0])
     kept.clear()
     same(rows(2) * 0, tp.zeros(2, dtype=tp.float64))
+
+
+def test_another_thread_cannot_read_a_batched_tensor() -> None:
+    x = rows(3, 100)
+    plain = rows(100)
+    uses = {
+        "op": lambda b: b + 1, "other operand": lambda b: plain * b, "list": lambda b: tp.cat([plain, b]),
+        "in place": lambda b: plain.clone().mul_(b), "changed": lambda b: b.mul_(2), "out": lambda b: tp.exp(b, out=b),
+        "reduction": lambda b: b.sum(), "view": lambda b: b[1:], "tolist": lambda b: b.tolist(),
+        "item": lambda b: b[0].item(), "numpy": lambda b: b.numpy(), "bool": lambda b: bool(b[0]),
+        "random": lambda b: b.normal_(),
+        "matmul": lambda b: plain @ b,
+        "python op": lambda b: tp.einsum("i,i->", b, plain), "clone": lambda b: b.clone(),
+        "index": lambda b: plain[(b > 0).long()], "function": lambda b: tp.autograd.forward_ad.make_dual(b, b),
+        "copy": lambda b: copy.copy(b) + 1, "where": lambda b: tp.where(plain > 0, plain, b),
+        "own vmap": lambda b: vmap(lambda c: c * b)(x), "dlpack": lambda b: tp.from_dlpack(b),
+        "iter": lambda b: [c * 2 for c in b], "set item": lambda b: plain.clone().__setitem__(0, b[0]),
+    }  # fmt: skip
+    faults: dict[str, str] = {}
+
+    def read(b: Any) -> None:
+        for name, use in uses.items():
+            try:
+                faults[name] = f"gave {type(use(b))}"
+            except (RuntimeError, BufferError) as e:
+                faults[name] = str(e)
+
+    def f(b: Any) -> Any:
+        thread = threading.Thread(target=read, args=(b,))
+        thread.start()
+        thread.join()
+        return b * 2
+
+    same(vmap(f)(x), 2 * x)
+    assert {n: m for n, m in faults.items() if "vmap" not in m} == {} and faults.keys() == uses.keys()
 
 
 def test_an_error_inside_closes_the_level() -> None:
@@ -535,7 +572,7 @@ def test_results_whose_size_depends_on_values(pick: Any) -> None:
 
 def test_the_loop_is_told_once_an_op() -> None:
     x = rows(3, 5)
-    with pytest.warns(UserWarning, match="nanmedian: has no batching rule"):
+    with pytest.warns(UserWarning, match="nanmedian_all: has no batching rule"):
         got = vmap(tp.nanmedian)(x)
     same(got, x.median(1).values)
     vmap(tp.nanmedian)(x)  # a second warning would be an error here
@@ -565,12 +602,59 @@ def test_batched_cotangents_reach_a_function_of_ones_own() -> None:
     same(jac, tp.diag(2 * x.detach()))
 
 
-def test_backward_inside_adds_up_the_samples() -> None:
+def test_backward_inside_is_refused() -> None:
     p, x = rows(4).requires_grad_(), rows(3, 4)
 
     def f(b: Any) -> Any:
         (b * p).sum().backward()
         return b
 
-    vmap(f)(x)
-    same(p.grad, x.sum(0))
+    with pytest.raises(RuntimeError, match="backward.*inside a func transform.*func.grad"):
+        vmap(f)(x)
+    assert p.grad is None
+    (p * 2).sum().backward()
+    same(p.grad, 2 * tp.ones(4, dtype=tp.float64))
+
+
+def test_a_hook_sees_what_the_function_sees() -> None:
+    x, scale = rows(3, 4), rows(3)
+    seen = []
+
+    def f(b: Any, s: Any) -> Any:
+        a = b.detach().requires_grad_()
+        y = a * a
+        y.register_hook(lambda g: seen.append((tuple(g.shape), _C._is_batched(g))) or g * s)
+        a.register_hook(lambda g: seen.append((tuple(g.shape), _C._is_batched(g))))
+        return tp.autograd.grad(y.sum(), a)[0]
+
+    same(vmap(f)(x, scale), 2 * x * scale[:, None])
+    assert seen == [((4,), True)] * 2
+
+
+def test_a_hook_may_return_the_same_for_all_samples() -> None:
+    def f(b: Any) -> Any:
+        a = b.detach().requires_grad_()
+        a.register_hook(lambda g: tp.ones(4, dtype=tp.float64))
+        return tp.autograd.grad((a * a).sum(), a)[0]
+
+    same(vmap(f)(rows(3, 4)), tp.ones(3, 4, dtype=tp.float64))
+
+
+def test_a_hook_of_a_vmap_that_has_ended_says_so() -> None:
+    x = rows(3, 4).requires_grad_()
+
+    def f(b: Any) -> Any:
+        y = b * 2
+        y.register_hook(lambda g: g)
+        return y
+
+    y = vmap(f)(x)
+    with pytest.raises(RuntimeError, match="vmap that made it has ended.*outside vmap"):
+        y.sum().backward()
+
+    def g(b: Any) -> Any:
+        b.register_post_accumulate_grad_hook(lambda p: None)
+        return b
+
+    with pytest.raises(RuntimeError, match="does not run inside vmap"):
+        vmap(g)(x)

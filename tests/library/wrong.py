@@ -37,7 +37,7 @@ WRONG = [
     _("E110", "lambda x: x", expr="lambda x: x"),
     _("E110", "input.T", expr="input.T + 1"),
     _("E110", "input is None", expr="input is None"),
-    _("E110", "[v for v in input]", expr="[v for v in input]"),
+    _("E207", "[v for v in input]", expr="[v for v in input]"),
     _("E110", "99999999999999999999", expr="input + 99999999999999999999"),
     _("E110", "f'{input}'", expr="f'{input}'"),
     _("E110", "(y := input)", expr="1 + (y := input)"),

@@ -1,5 +1,6 @@
 """Ops written in Python over other ops: values, edges and messages that no single NumPy call says."""
 
+import itertools
 import math
 
 import numpy as np
@@ -562,3 +563,196 @@ def test_indices_of_samples_are_checked_by_the_write():
     assert place(tp.tensor([[[1, 2]]])).tolist() == [[[0, 1, 1, 0]]]
     with pytest.raises(IndexError, match="out of range"):
         place(tp.tensor([[[1, 9]]]))
+
+
+# ---- forms of older ops ---------------------------------------------------------------------------------------------
+
+
+def test_quotients_are_rounded():
+    a, b = tp.tensor([-7, 7, 5]), tp.tensor([2, 2, -3])
+    assert tp.div(a, b, rounding_mode="floor").tolist() == [-4, 3, -2]
+    got = tp.div(a, b, rounding_mode="trunc")
+    assert got.tolist() == [-3, 3, -1]
+    assert got.dtype == tp.int64
+    assert tp.div(a, b, rounding_mode=None).tolist() == [-3.5, 3.5, pytest.approx(-5 / 3)]
+    assert tp.tensor([5.5]).div_(2, rounding_mode="trunc").tolist() == [2]
+    big = tp.tensor([2**62 + 1])
+    assert tp.div(big, 1, rounding_mode="trunc").tolist() == [2**62 + 1]
+
+
+def test_decimals():
+    x = tp.tensor([1.2345, -27.5, 2.5])
+    same(x.round(decimals=2), [1.23, -27.5, 2.5], 1e-6)
+    assert x.round(decimals=-1).tolist() == [0, -30, 0]
+    assert x.round().tolist() == [1, -28, 2]
+
+
+def test_bernoulli_of_one_probability():
+    tp.manual_seed(0)
+    assert 0.2 < tp.bernoulli(tp.zeros(2000), 0.25).mean().item() < 0.3
+    assert 0.2 < tp.bernoulli(tp.full((2000,), 0.25)).mean().item() < 0.3
+
+
+def test_medians_without_nan():
+    x = tp.tensor([[3.0, math.nan, 1.0, 2.0], [math.nan, math.nan, math.nan, 4.0]])
+    values, at = x.nanmedian(1)
+    assert (values.tolist(), at.tolist()) == ([2, 4], [3, 3])
+    assert tuple(x.nanmedian(0, True)[0].shape) == (1, 4)
+    assert x.nanmedian().item() == 2
+    y = x.clone().requires_grad_()
+    y.nanmedian(1).values.sum().backward()
+    assert y.grad.tolist() == [[0, 0, 0, 1], [0, 0, 0, 1]]
+
+
+def test_rows_of_a_table():
+    w = tp.tensor([[3.0, 4.0], [0.3, 0.4], [1.0, 0.0]], requires_grad=True)
+    at = tp.tensor([0, 1, 0])
+    with tp.no_grad():
+        assert tp.nn.functional.embedding(at, w, max_norm=1.0)[0].norm().item() == pytest.approx(1, abs=1e-5)
+    assert w.norm(dim=1).max().item() == pytest.approx(1, abs=1e-5)
+    (g,) = tp.autograd.grad(F.embedding(at, w, scale_grad_by_freq=True).sum(), w)
+    assert g.tolist() == [[1, 1], [1, 1], [0, 0]]
+    with pytest.raises(ValueError, match="padding_idx=7 is no row"):
+        F.embedding(at, w, padding_idx=7)
+
+
+def test_several_tensors_at_least():
+    out = tp.atleast_2d(tp.tensor(1.0), tp.ones(3))
+    assert [tuple(x.shape) for x in out] == [(1, 1), (1, 3)]
+    assert tuple(tp.atleast_3d(tp.ones(2, 3)).shape) == (2, 3, 1)
+
+
+def test_variance_of_complex_numbers():
+    a = RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4))
+    z = tp.tensor(a, requires_grad=True)
+    same(z.var(1), np.var(a, 1, ddof=1))
+    same(z.std(0, correction=0), np.std(a, 0))
+    both = tp.std_mean(z, False)
+    same(both[0], np.std(a))
+    same(both[1], a.mean())
+    assert tp.autograd.gradcheck(lambda z: z.std(), (z,))
+
+
+def test_places_of_the_largest():
+    x = tp.tensor(RNG.permutation(16).reshape(1, 1, 4, 4) * 1.0)
+    values, at = F.max_pool2d(x, 2, return_indices=True)
+    assert x.reshape(-1)[at.reshape(-1)].tolist() == values.reshape(-1).tolist()
+    assert F.max_pool2d(x, 2, 1).shape == (1, 1, 3, 3)
+    values, at = F.adaptive_max_pool2d(x, (2, None), return_indices=True)
+    assert tuple(values.shape) == (1, 1, 2, 4)
+
+
+def test_weighted_covariance():
+    a = RNG.normal(size=(3, 5))
+    f, w = np.array([1, 2, 0, 3, 1]), np.abs(RNG.normal(size=5))
+    same(tp.cov(tp.tensor(a), fweights=tp.tensor(f)), np.cov(a, fweights=f))
+    same(tp.cov(tp.tensor(a), aweights=tp.tensor(w)), np.cov(a, aweights=w))
+    with pytest.raises(ValueError, match=r"fweights has sizes \[4\] for 5 observations"):
+        tp.cov(tp.tensor(a), fweights=tp.tensor(f[:4]))
+
+
+def test_polygamma_of_a_tensor():
+    x = tp.tensor([1.0, 2.0])
+    assert x.polygamma(1).tolist() == tp.polygamma(1, x).tolist()
+    assert x.polygamma_(1) is x
+
+
+def test_weighted_losses():
+    a, b, w = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3)), np.abs(RNG.normal(size=(2, 3)))
+    x, y, v = map(tp.tensor, (a, b, w))
+    same(F.mse_loss(x, y, weight=v), np.average((a - b) ** 2, weights=w))
+    same(F.mse_loss(x, y, reduction="none", weight=v), (a - b) ** 2 * w)
+    same(F.l1_loss(x, y, weight=v), np.average(np.abs(a - b), weights=w))
+    same(F.huber_loss(x, y, reduction="sum", delta=100.0, weight=v), ((a - b) ** 2 / 2 * w).sum())
+
+
+def test_closeness_of_whole_and_complex_numbers():
+    assert tp.isclose(tp.tensor([2**60, 3]), tp.tensor([2**60, 4])).tolist() == [True, False]
+    assert tp.isclose(tp.tensor([1 + 1j]), tp.tensor([1 + 1.000001j])).item()
+    assert tp.isclose(tp.tensor([True]), tp.tensor([True])).item()
+    assert not tp.isclose(tp.tensor([math.nan]), tp.tensor([math.nan])).item()
+    with pytest.raises(ValueError, match="rtol=-1"):
+        tp.isclose(tp.ones(1), tp.ones(1), -1.0)
+
+
+def test_a_quotient_reflected_by_its_older_name():
+    assert tp.tensor([2.0]).__rdiv__(3).tolist() == [1.5]
+
+
+# ---- dtypes ---------------------------------------------------------------------------------------------------------
+
+
+def test_pools_of_whole_numbers():
+    x = tp.tensor([[[[1, 5], [7, 2]]]])
+    assert F.max_pool2d(x, 2).tolist() == [[[[7]]]]
+    assert F.max_pool2d(x, 2).dtype == tp.int64
+    assert F.avg_pool2d(x, 2).tolist() == [[[[3]]]]  # 15 / 4, cut off
+    with pytest.raises(TypeError, match="avg_pool2d: does not take"):
+        F.avg_pool2d(x.to(tp.int32), 2)
+
+
+def test_logarithms_of_sums_of_whole_and_complex_numbers():
+    same(tp.logsumexp(tp.tensor([1, 2, 3]), 0), math.log(sum(math.exp(k) for k in (1, 2, 3))), 1e-6)
+    z = RNG.normal(size=(2, 3)) + 1j * RNG.normal(size=(2, 3))
+    x = tp.tensor(z, requires_grad=True)
+    same(tp.logsumexp(x, 1), np.log(np.exp(z).sum(1)), 1e-12)
+    assert tp.autograd.gradcheck(lambda x: tp.logsumexp(x, (0, 1)), (x,))
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+def test_neighbours_of_halves(dtype):
+    eps, tiny = tp.finfo(dtype).eps, 2.0**-24 if dtype == tp.float16 else 2.0**-133
+    one, zero, nan = (tp.tensor([v], dtype=dtype) for v in (1.0, 0.0, math.nan))
+    up = tp.nextafter(one, one + 1)
+    assert up.dtype == dtype
+    assert up.item() == 1 + eps
+    assert tp.nextafter(one, zero).item() == 1 - eps / 2
+    assert tp.nextafter(zero, one).item() == tiny
+    assert tp.nextafter(zero, -one).item() == -tiny
+    assert tp.nextafter(-one, zero).item() == -(1 - eps / 2)
+    assert math.isnan(tp.nextafter(nan, one).item())
+    assert tp.nextafter(one, one).item() == 1
+    assert tp.nextafter(one.double(), 2 * one.double()).item() == 1 + 2.0**-52
+
+
+def test_whole_numbers_become_floats():
+    assert tp.cov(tp.tensor([[0, 1, 2], [2, 1, 0]])).tolist() == [[1, -1], [-1, 1]]
+    assert F.softsign(tp.tensor([1, -3])).tolist() == [0.5, -0.75]
+    assert F.cosine_embedding_loss(tp.tensor([[1, 0]]), tp.tensor([[0, 1]]), tp.tensor([1])).item() == 1
+    got = F.bilinear(*(tp.ones(s, dtype=tp.int32) for s in ((2, 3), (2, 3), (1, 3, 3))))
+    assert got.dtype == tp.int32
+    assert got.tolist() == [[9], [9]]
+
+
+def test_several_spacings():
+    a = RNG.normal(size=(5, 4))
+    got = tp.gradient(tp.tensor(a), spacing=(0.5, 2.0))
+    for x, y in zip(got, np.gradient(a, 0.5, 2.0), strict=True):
+        same(x, y)
+    at = np.array([0.0, 0.5, 2.0, 2.5]), np.arange(5) ** 2 * 1.0
+    got = tp.gradient(tp.tensor(a), spacing=[tp.tensor(at[0]), tp.tensor(at[1])], dim=(1, 0), edge_order=2)
+    for x, y in zip(got, np.gradient(a, *at, axis=(1, 0), edge_order=2), strict=True):
+        same(x, y)
+    with pytest.raises(ValueError, match="1 spacings for 2 dimensions"):
+        tp.gradient(tp.tensor(a), spacing=(0.5,))
+
+
+def test_combinations_of_three():
+    want = list(itertools.combinations(range(5), 3))
+    assert tp.combinations(tp.arange(5), 3).tolist() == [list(c) for c in want]
+    want = list(itertools.combinations_with_replacement(range(3), 3))
+    assert tp.combinations(tp.arange(3), 3, True).tolist() == [list(c) for c in want]
+    assert tp.combinations(tp.arange(2), 3).shape == (0, 3)
+    assert tp.combinations(tp.arange(2), 0).shape == (0,)
+
+
+def test_fills_name_their_method():
+    x = tp.ones(3)
+    with pytest.raises(TypeError, match=r"^bernoulli_: "):
+        x.bernoulli_("a")
+    with pytest.raises(ValueError, match=r"^bernoulli_: p=2 is not a probability"):
+        x.bernoulli_(2.0)
+    with pytest.raises(ValueError, match=r"^cauchy_: sigma=0 is not positive"):
+        x.cauchy_(0.0, 0.0)
+    with pytest.raises(TypeError, match=r"^uniform_: "):
+        x.uniform_("a")

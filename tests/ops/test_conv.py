@@ -63,3 +63,51 @@ def test_without_batch_dimension():
 def test_errors_name_sizes():
     with pytest.raises((RuntimeError, ValueError), match="conv2d"):
         F.conv2d(tp.ones(1, 3, 5, 5), tp.ones(2, 4, 3, 3))
+
+
+# ---- complex and whole numbers ------------------------------------------------------------------------------------
+
+
+def _both(shape, rng):
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
+
+
+@pytest.mark.parametrize("padding", [1, "same"])
+def test_complex_convolution_is_that_of_its_parts(padding):
+    rng = np.random.default_rng(7)
+    x, w, b = _both((1, 2, 5, 4), rng), _both((3, 2, 3, 3), rng), _both(3, rng)
+    got = tp.nn.functional.conv2d(tp.tensor(x), tp.tensor(w), tp.tensor(b), padding=padding).numpy()
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    want = np.zeros((1, 3, 5, 4), complex) + b[None, :, None, None]
+    for i, j in itertools.product(range(5), range(4)):
+        want[:, :, i, j] += np.einsum("ncij,ocij->no", padded[:, :, i : i + 3, j : j + 3], w)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+    args = [tp.tensor(a[..., :4] if a.ndim > 1 else a, requires_grad=True) for a in (x, w, b)]
+    assert tp.autograd.gradcheck(lambda *a: tp.nn.functional.conv2d(*a, padding=padding), args)
+
+
+def test_complex_transposed_convolution_is_the_adjoint():
+    rng = np.random.default_rng(8)
+    x, w = tp.tensor(_both((1, 2, 4), rng), requires_grad=True), tp.tensor(_both((2, 3, 3), rng), requires_grad=True)
+    y = tp.nn.functional.conv_transpose1d(x, w, stride=2)
+    z = tp.tensor(_both(tuple(y.shape), rng))
+    # <z, T x> = <C conj(w) z, x>
+    back = tp.nn.functional.conv1d(z, w.conj(), stride=2)
+    left, right = (z.conj() * y).sum(), (back.conj() * x).sum()
+    assert abs(complex((left - right).item())) < 1e-10
+    assert tp.autograd.gradcheck(lambda x, w: tp.nn.functional.conv_transpose1d(x, w, stride=2), (x, w))
+
+
+@pytest.mark.parametrize("dtype", [tp.uint8, tp.int32, tp.int64])
+def test_convolution_of_whole_numbers(dtype):
+    x, w = tp.arange(6).reshape(1, 1, 6), tp.tensor([[[1, 2, 1]]])
+    got = tp.nn.functional.conv1d(x.to(dtype), w.to(dtype), tp.tensor([3]).to(dtype))
+    assert got.dtype == dtype
+    assert got.tolist() == [[[7, 11, 15, 19]]]
+
+
+def test_convolution_of_other_dtypes_is_refused():
+    with pytest.raises(TypeError, match="conv1d: does not take"):
+        tp.nn.functional.conv1d(tp.ones(1, 1, 3, dtype=tp.bool), tp.ones(1, 1, 3, dtype=tp.bool))
+    with pytest.raises(TypeError, match=r"weight is .*int32 and input .*int64"):
+        tp.nn.functional.conv1d(tp.ones(1, 1, 3, dtype=tp.int64), tp.ones(1, 1, 3, dtype=tp.int32))

@@ -109,3 +109,13 @@ def test_index_put_accumulates_or_overwrites():
     j = tp.tensor([2, 0])
     assert tp.autograd.gradcheck(lambda x, u: x.index_put((j,), u), (x, u))
     assert tp.autograd.gradcheck(lambda x, u: x.index_add(0, j, u, alpha=2), (x, u))
+
+
+def test_take_along_dim_broadcasts_the_other_dimensions() -> None:
+    x = tp.arange(3.0).reshape(1, 3)
+    rows = tp.tensor([[2, 0], [1, 1]])
+    assert tp.take_along_dim(x, rows, 1).tolist() == [[2.0, 0.0], [1.0, 1.0]]
+    wide = tp.arange(6.0).reshape(2, 3)
+    assert tp.take_along_dim(wide, tp.tensor([[2]]), 1).tolist() == [[2.0], [5.0]]
+    with pytest.raises(RuntimeError, match=r"sizes \[4, 1\] and \[2, 3\] do not broadcast in dimension 0"):
+        tp.take_along_dim(wide, tp.zeros(4, 1, dtype=tp.int64), 1)

@@ -72,3 +72,111 @@ def test_products_above_the_small_sizes(dtype: str, m: int, n: int, k: int) -> N
         for right in (columns, crossed):
             assert np.abs((left @ right).numpy() - want).max() < bound
     assert np.abs(tp.nn.functional.linear(rows, crossed.t(), tp.tensor(c)).numpy() - want - c).max() < bound
+
+
+# ---- vectors of values that coincide ---------------------------------------------------------------------------------
+
+
+def _near(a, d):
+    """Where two values coincide a limit is what stands close by."""
+    return tp.tensor(a + 1e-6 * d, requires_grad=True)
+
+
+def test_projectors_onto_an_eigenspace_have_a_gradient():
+    rng = np.random.default_rng(3)
+    q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    w = tp.tensor(rng.normal(size=(3, 3)))
+
+    def f(a):
+        v = tp.linalg.eigh(a)[1][:, :2]
+        return ((v @ v.mT) * w).sum()
+
+    def slope(x):
+        return tp.autograd.grad(f(x), x)[0].numpy()
+
+    a = q @ np.diag([1.0, 1.0, 2.0]) @ q.T
+    split = q @ np.diag([1.0, -1.0, 0.0]) @ q.T
+    np.testing.assert_allclose(slope(tp.tensor(a, requires_grad=True)), slope(_near(a, split)), atol=1e-4)
+
+
+def test_what_tells_coinciding_eigenvectors_apart_is_refused():
+    x = tp.eye(3, dtype=tp.float64).requires_grad_()
+    w = tp.arange(9, dtype=tp.float64).reshape(3, 3)
+    with pytest.raises(RuntimeError, match="linalg.eigh: eigenvalues coincide, and the gradient tells"):
+        (tp.linalg.eigh(x)[1] * w).sum().backward()
+    # A function of the matrix is smooth, but its derivative follows from no gradient of values and vectors.
+    values, vectors = tp.linalg.eigh(x)
+    with pytest.raises(RuntimeError, match="linalg.eigh: eigenvalues coincide, and a function"):
+        ((vectors @ tp.diag(values.exp()) @ vectors.mT) * w).sum().backward()
+    (g,) = tp.autograd.grad(tp.linalg.eigvalsh(x).exp().sum(), x)
+    np.testing.assert_allclose(g.numpy(), np.e * np.eye(3), atol=1e-12)
+    y = tp.eye(2, dtype=tp.float64).requires_grad_()
+    with pytest.raises(RuntimeError, match="linalg.eig: eigenvalues coincide"):
+        (tp.linalg.eig(y)[1].real * w[:2, :2]).sum().backward()
+
+
+def test_polar_factors_of_equal_singular_values():
+    rng = np.random.default_rng(4)
+    q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    w = tp.tensor(rng.normal(size=(3, 3)))
+
+    def slope(x):
+        u, _, vh = tp.linalg.svd(x)
+        return tp.autograd.grad(((u @ vh) * w).sum(), x)[0].numpy()
+
+    got = slope(tp.tensor(2 * q, requires_grad=True))
+    np.testing.assert_allclose(got, slope(_near(2 * q, q @ np.diag([1.0, -1.0, 0.0]))), atol=1e-4)
+    # The derivative of the polar factor of 2 q, by hand: (w - q w^T q) / 4.
+    np.testing.assert_allclose(got, (w.numpy() - q @ w.numpy().T @ q) / 4, atol=1e-12)
+
+
+def test_what_tells_coinciding_singular_vectors_apart_is_refused():
+    x = tp.eye(3, dtype=tp.float64).requires_grad_()
+    w = tp.arange(9, dtype=tp.float64).reshape(3, 3)
+    with pytest.raises(RuntimeError, match="linalg.svd: singular values coincide"):
+        (tp.linalg.svd(x)[0] * w).sum().backward()
+    z = tp.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=tp.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="linalg.svd: .*0"):
+        (tp.linalg.svd(z, full_matrices=False)[0] * w[:, :2]).sum().backward()
+    with pytest.raises(RuntimeError, match="driver='gesvd' is for graphics processors"):
+        tp.linalg.svd(x, driver="gesvd")
+
+
+# ---- indefinite matrices, reflections -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_systems_of_indefinite_matrices(hermitian, complex_):
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=(2, 4, 4)) + 1j * rng.normal(size=(2, 4, 4)) * complex_
+    a = a + (np.conj(a) if hermitian else a).swapaxes(-1, -2)
+    a = a if complex_ else a.real
+    b = rng.normal(size=(2, 4, 3)) + 1j * rng.normal(size=(2, 4, 3)) * complex_
+    b = b if complex_ else b.real
+    ld, pivots = tp.linalg.ldl_factor(tp.tensor(a), hermitian=hermitian)
+    assert ld.shape == (2, 4, 4)
+    assert not ld.triu(1).abs().max().item()
+    x = tp.tensor(b, requires_grad=True)
+    same = tp.linalg.ldl_solve(ld, pivots, x, hermitian=hermitian)
+    np.testing.assert_allclose(same.detach().numpy(), np.linalg.solve(a, b), atol=1e-10)
+    assert tp.autograd.gradcheck(lambda x: tp.linalg.ldl_solve(ld, pivots, x, hermitian=hermitian), (x,))
+    _, _, info = tp.linalg.ldl_factor_ex(tp.zeros(2, 2), hermitian=hermitian)
+    assert info.item() > 0
+    with pytest.raises(RuntimeError, match="ldl_factor: .*singular"):
+        tp.linalg.ldl_factor(tp.zeros(2, 2), hermitian=hermitian)
+
+
+def test_products_of_reflections():
+    rng = np.random.default_rng(6)
+    h, tau = rng.normal(size=(5, 3)), rng.normal(size=3)
+    want = np.eye(5)
+    for i in range(3):
+        v = np.concatenate([np.zeros(i), [1.0], h[i + 1 :, i]])
+        want = want @ (np.eye(5) - tau[i] * np.outer(v, v))
+    got = tp.linalg.householder_product(tp.tensor(h), tp.tensor(tau))
+    np.testing.assert_allclose(got.numpy(), want[:, :3], atol=1e-12)
+    x, t = tp.tensor(h, requires_grad=True), tp.tensor(tau, requires_grad=True)
+    assert tp.autograd.gradcheck(tp.linalg.householder_product, (x, t))
+    with pytest.raises(ValueError, match="at least as many rows as columns"):
+        tp.linalg.householder_product(tp.ones(2, 3), tp.ones(2))

@@ -31,6 +31,21 @@ def test_max_and_mean_of_windows(d: int, stride: int | None) -> None:
     assert np.allclose(getattr(F, f"avg_pool{d}d")(t, 2, stride).numpy(), w.mean(-1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_places_in_windows_of_two_by_two(dtype: str) -> None:
+    x = np.random.default_rng(0).integers(-3, 3, (2, 3, 7, 37)).astype(dtype)
+    x.ravel()[::11] = np.nan
+    x[0, 0, :2, :2] = -np.inf
+    values, places = F.max_pool2d_with_indices(tp.tensor(x), 2, 2, 0, 1, False)
+    for n, c, i, j in np.ndindex(*values.shape):
+        at = [(2 * i + a) * 37 + 2 * j + b for a in (0, 1) for b in (0, 1)]
+        window = [x[n, c].ravel()[k] for k in at]
+        nans = [k for k, v in enumerate(window) if v != v]
+        want = nans[-1] if nans else window.index(max(window))
+        assert places[n, c, i, j].item() == at[want]
+        assert np.array_equal(values[n, c, i, j].numpy(), window[want], equal_nan=True)
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_adaptive_windows(d: int) -> None:
     x = np.random.default_rng(d).standard_normal((2, 3, *SPACES[d]))

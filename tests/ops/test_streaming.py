@@ -36,6 +36,12 @@ same(wide[:, 50:451], m.numpy()); assert float(wide.abs().sum()) == float(m.abs(
 three = t(20, 30, 401)
 same(three.transpose(0, 1).contiguous(), three.numpy().transpose(1, 0, 2))
 same(three.permute(2, 0, 1).contiguous(), three.numpy().transpose(2, 0, 1))
+F = tp.nn.functional
+for f in (lambda m: tp.softmax(m, 1), lambda m: tp.log_softmax(m, 1), lambda m: F.layer_norm(m, (401,)), tp.exp):
+    same(f(m), np.stack([f(m[i : i + 1]).numpy()[0] for i in range(300)]))  # rows alone, not above the size
+outer = tp.matmul(three[:, :, :1], three[:, :1, :])
+same(outer, three.numpy()[:, :, :1] * three.numpy()[:, :1, :])
+same(tp.outer(x[:300], y[:401]), x.numpy()[:300, None] * y.numpy()[None, :401])
 same((m.half() + row.half()).float(), (m.numpy().astype("f2") + row.numpy().astype("f2")).astype("f4"))
 """
 

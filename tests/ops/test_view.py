@@ -62,3 +62,21 @@ def test_dimension_errors_tell_the_range():
         x.select(0, 2)
     with pytest.raises((ValueError, RuntimeError), match=r"reshape|shape"):
         x.reshape(4, 2)
+
+
+def test_gradient_of_a_scatter_whose_cotangent_is_a_view():
+    x = tp.zeros(6, dtype=tp.float64, requires_grad=True)
+    src = tp.zeros(2, dtype=tp.float64, requires_grad=True)
+    out = tp.as_strided_scatter(x, src, (2,), (3,), 1)  # elements 1 and 4
+    g = tp.arange(20, dtype=tp.float64)[4:10]
+    for cotangent in (g, tp.stack([g, g], 1)[:, 0]):
+        a, b = tp.autograd.grad(out, (x, src), cotangent, retain_graph=True)
+        assert a.tolist() == [4, 0, 6, 7, 0, 9]
+        assert b.tolist() == [5, 8]
+    # And of the gradient of a strided view.
+    y = tp.arange(6, dtype=tp.float64).requires_grad_()
+    view = y.as_strided((2,), (3,), 1)
+    u = tp.ones(2, dtype=tp.float64, requires_grad=True)
+    (first,) = tp.autograd.grad(view, y, u, create_graph=True)
+    (second,) = tp.autograd.grad(first, u, g)
+    assert second.tolist() == [5, 8]

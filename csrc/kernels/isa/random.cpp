@@ -33,22 +33,26 @@ TP_MATH Words times(Words a, Words b) { return (a & 0xffffffffu) * (b & 0xffffff
 constexpr int kPer = int(sizeof(Words) / 8);
 typedef uint32_t Halves __attribute__((vector_size(sizeof(Words) / 2)));
 
-// words[w * 16 + lane] = word w of block `block + lane`
-TP_MATH void group(RandomStream s, uint32_t* __restrict words) {
-  for (int first = 0; first < 16; first += 2 * kPer) {
-    // Two vectors at a time hide the latency of the products.
-    Words c0[2], c1[2], c2[2], c3[2];
-    for (int v = 0; v < 2; ++v) {
-      unsigned long long blocks[kPer];
-      for (int j = 0; j < kPer; ++j) blocks[j] = s.block + uint64_t(first + v * kPer + j);
-      __builtin_memcpy(&c0[v], blocks, sizeof(Words));
+// words[w * 16 + lane] = word w of block `block + lane`, one group of 16 blocks after the other. Several vectors at a time
+// hide the latency of the products; more than registers hold would not.
+template <int kGroups>
+TP_MATH void groups(RandomStream s, uint32_t* __restrict words) {
+  constexpr int kAtOnce = sizeof(Words) == 64 ? 2 * kGroups : 2;
+  // A constant: numbers stored one by one and read as a vector would make every group wait for the one before.
+  alignas(64) static const unsigned long long lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  Words lane;
+  __builtin_memcpy(&lane, lanes, sizeof lane);
+  for (int first = 0; first < 16 * kGroups; first += kAtOnce * kPer) {
+    Words c0[kAtOnce], c1[kAtOnce], c2[kAtOnce], c3[kAtOnce];
+    for (int v = 0; v < kAtOnce; ++v) {
+      c0[v] = lane + (s.block + uint64_t(first + v * kPer));
       c1[v] = c0[v] >> 32;
       c2[v] = c3[v] = Words{};
     }
     uint32_t k0 = uint32_t(s.seed), k1 = uint32_t(s.seed >> 32);
 #pragma GCC unroll 10
     for (int r = 0; r < 10; ++r) {
-      for (int v = 0; v < 2; ++v) {
+      for (int v = 0; v < kAtOnce; ++v) {
         const Words p0 = times(c0[v], Words{} + 0xD2511F53u), p1 = times(c2[v], Words{} + 0xCD9E8D57u);
         c0[v] = (p1 >> 32) ^ c1[v] ^ (Words{} + k0);
         c2[v] = (p0 >> 32) ^ c3[v] ^ (Words{} + k1);
@@ -58,11 +62,12 @@ TP_MATH void group(RandomStream s, uint32_t* __restrict words) {
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    for (int v = 0; v < 2; ++v) {
+    for (int v = 0; v < kAtOnce; ++v) {
       const Words all[4] = {c0[v], c1[v], c2[v], c3[v]};
+      const int block = first + v * kPer;
       for (int w = 0; w < 4; ++w) {
         const Halves low = __builtin_convertvector(all[w], Halves);
-        __builtin_memcpy(words + w * 16 + first + v * kPer, &low, sizeof(low));
+        __builtin_memcpy(words + block / 16 * kRandomWords + w * 16 + block % 16, &low, sizeof(low));
       }
     }
   }
@@ -71,18 +76,20 @@ TP_MATH void group(RandomStream s, uint32_t* __restrict words) {
 // Calls make(words, values) group by group; the last, partial group is copied.
 template <class T, int N, class Make>
 TP_MATH void fill(RandomStream s, int64_t n, T* out, Make make) {
-  uint32_t words[kRandomWords];
+  uint32_t words[2 * kRandomWords];
   int64_t i = 0;
-  for (; i + N <= n; i += N) {
-    group(s, words);
+  for (; i + 2 * N <= n; i += 2 * N) {
+    groups<2>(s, words);
     make(words, out + i);
-    s.block += kRandomBlocks;
+    make(words + kRandomWords, out + i + N);
+    s.block += 2 * kRandomBlocks;
   }
-  if (i < n) {
+  for (; i < n; i += N) {
     T values[N];
-    group(s, words);
+    groups<1>(s, words);
     make(words, values);
-    for (int64_t j = 0; i + j < n; ++j) out[i + j] = values[j];
+    s.block += kRandomBlocks;
+    for (int64_t j = 0; j < N && i + j < n; ++j) out[i + j] = values[j];
   }
 }
 

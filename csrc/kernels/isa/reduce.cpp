@@ -1,62 +1,16 @@
-// Folding kernels of one instruction set: sums, products, extrema, positions of extrema, variance, logsumexp.
+// Folding kernels of one instruction set: sums, products, variance, logsumexp, and the maps before them.
 // Knows raw blocks only.
 #include <math.h>
 
 #include "core/complex.h"
-#include "kernels/isa/vectors.h"
-#include "kernels/reduce_table.h"
+#include "kernels/isa/fold.h"
 #include "kernels/vecmath.h"
 
 namespace tp {
 namespace TP_ISA {
 namespace {
 
-constexpr int64_t kBlock = 2048;    // elements summed in the block's own type before the wide accumulator takes them
-constexpr int64_t kGroup = 64;      // rows folded the same way
-constexpr int64_t kMaxCols = 1024;  // of one call to a cols kernel
-
-TP_FORCE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 // ---- sums --------------------------------------------------------------------------------------------------------
-
-template <class Acc, class T>
-TP_FORCE Acc sum_of(const T* x, int64_t n) {
-  constexpr int L = Vector<T>::lanes;
-  Acc total = 0;
-  int64_t i = 0;
-  if (n >= 4 * L) {
-    Vec<T> a[8] = {};
-    for (; i + 8 * L <= n; i += 8 * L)
-      for (int k = 0; k < 8; ++k) a[k] += load(x + i + k * L);
-    for (; i + L <= n; i += L) a[0] += load(x + i);
-    a[0] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
-    T lanes[L];
-    store(lanes, a[0]);
-    // As a tree: a chain of dependent additions would cost more than a short row itself.
-    Acc wide[L];
-    for (int k = 0; k < L; ++k) wide[k] = Acc(lanes[k]);
-    for (int half = L / 2; half > 0; half /= 2)
-      for (int k = 0; k < half; ++k) wide[k] += wide[k + half];
-    total = wide[0];
-  }
-  for (; i < n; ++i) total += Acc(x[i]);
-  return total;
-}
-
-// tmp[c] = sum over rows of x[r][c], rows <= kGroup; eight rows are added as a tree before the running sum.
-template <class T>
-TP_FORCE void sum_rows(T* __restrict tmp, const T* x, int64_t stride, int64_t rows, int64_t cols) {
-  for (int64_t c = 0; c < cols; ++c) tmp[c] = 0;
-  int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) {
-    const T* p = x + r * stride;
-    for (int64_t c = 0; c < cols; ++c)
-      tmp[c] += ((p[c] + p[c + stride]) + (p[c + 2 * stride] + p[c + 3 * stride])) +
-          ((p[c + 4 * stride] + p[c + 5 * stride]) + (p[c + 6 * stride] + p[c + 7 * stride]));
-  }
-  for (; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c) tmp[c] += x[r * stride + c];
-}
 
 // sum += v with the rounding error kept in `carry` (two-sum). Infinities must not leave a nan in the carry.
 TP_FORCE void add_exactly(double& sum, double& carry, double v) {
@@ -185,186 +139,6 @@ struct Prod {
     for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = products(a)[i];
   }
   static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
-};
-
-// ---- extrema -----------------------------------------------------------------------------------------------------
-
-template <class T>
-TP_FORCE T lowest() {
-  if constexpr (__is_same(T, float) || __is_same(T, double))
-    return -T(__builtin_inf());
-  else
-    return T(-1) < T(0) ? T(T(1) << (sizeof(T) * 8 - 1)) : T(0);
-}
-template <class T>
-TP_FORCE T highest() {
-  if constexpr (__is_same(T, float) || __is_same(T, double))
-    return T(__builtin_inf());
-  else
-    return T(-1) < T(0) ? T(~lowest<T>()) : T(-1);
-}
-
-// The more extreme of two; a nan, once taken, stays.
-template <class T, bool kMax>
-TP_FORCE T extreme(T x, T best) {
-  if constexpr (__is_same(T, float) || __is_same(T, double))
-    return ((kMax ? x > best : x < best) | (x != x)) ? x : best;
-  else
-    return (kMax ? x > best : x < best) ? x : best;
-}
-template <class T, bool kMax>
-TP_FORCE Vec<T> extreme_vec(Vec<T> x, Vec<T> best) {
-  if constexpr (__is_same(T, float) || __is_same(T, double))
-    return ((kMax ? x > best : x < best) | (x != x)) ? x : best;
-  else
-    return (kMax ? x > best : x < best) ? x : best;
-}
-
-template <class T, bool kMax>
-TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
-  constexpr int L = Vector<T>::lanes;
-  int64_t i = 0;
-  if (n >= 2 * L) {
-    Vec<T> a[4];
-    for (int k = 0; k < 4; ++k) a[k] = load(x);
-    for (; i + 4 * L <= n; i += 4 * L)
-      for (int k = 0; k < 4; ++k) a[k] = extreme_vec<T, kMax>(load(x + i + k * L), a[k]);
-    for (; i + L <= n; i += L) a[0] = extreme_vec<T, kMax>(load(x + i), a[0]);
-    a[0] = extreme_vec<T, kMax>(extreme_vec<T, kMax>(a[0], a[1]), extreme_vec<T, kMax>(a[2], a[3]));
-    T lanes[L];
-    store(lanes, a[0]);
-    for (int k = 0; k < L; ++k) best = extreme<T, kMax>(lanes[k], best);
-  }
-  for (; i < n; ++i) best = extreme<T, kMax>(x[i], best);
-  return best;
-}
-
-template <class T, bool kMax>
-TP_FORCE void extreme_rows(T* __restrict best, const T* x, int64_t stride, int64_t rows, int64_t cols) {
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const T* p = x + r * stride;
-    for (int64_t c = 0; c < cols; ++c) {
-      const T b = extreme<T, kMax>(p[c], best[c]);
-      const T d = extreme<T, kMax>(p[c + stride], b);
-      const T e = extreme<T, kMax>(p[c + 2 * stride], d);
-      best[c] = extreme<T, kMax>(p[c + 3 * stride], e);
-    }
-  }
-  for (; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c) best[c] = extreme<T, kMax>(x[r * stride + c], best[c]);
-}
-
-template <class T, bool kMax>
-struct Extreme {
-  static T* bests(Accumulators a) { return reinterpret_cast<T*>(a.base); }
-  static void init(Accumulators a, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) bests(a)[i] = kMax ? lowest<T>() : highest<T>();
-  }
-  static void row(Accumulators a, const char* x, int64_t n, int64_t) {
-    *bests(a) = extreme_of<T, kMax>(reinterpret_cast<const T*>(x), n, *bests(a));
-  }
-  static void cols(Accumulators a, const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t) {
-    extreme_rows<T, kMax>(bests(a), reinterpret_cast<const T*>(x), stride, rows, cols);
-  }
-  static void merge(Accumulators a, Accumulators b, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) bests(a)[i] = extreme<T, kMax>(bests(b)[i], bests(a)[i]);
-  }
-  static void finish(char* out, Accumulators a, int64_t n, double, double) {
-    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
-  }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
-};
-
-template <int size>
-struct IndexOf;
-template <>
-struct IndexOf<1> {
-  using I = int8_t;
-};
-template <>
-struct IndexOf<4> {
-  using I = int32_t;
-};
-template <>
-struct IndexOf<8> {
-  using I = int64_t;
-};
-
-// Position and value of the first extreme. A block is searched for the position only when its extreme beats what is held.
-template <class T, bool kMax>
-struct ArgExtreme {
-  static int64_t* places(Accumulators a) { return reinterpret_cast<int64_t*>(a.base); }
-  static T* bests(Accumulators a) { return reinterpret_cast<T*>(a.base + 8 * a.capacity); }
-  // Whether x comes before `best`: strictly more extreme, or the first nan.
-  TP_FORCE bool beats(T x, T best) {
-    if constexpr (__is_same(T, float) || __is_same(T, double))
-      return best == best && !(kMax ? x <= best : x >= best);
-    else
-      return kMax ? x > best : x < best;
-  }
-  static void init(Accumulators a, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      places(a)[i] = -1;
-      bests(a)[i] = kMax ? lowest<T>() : highest<T>();
-    }
-  }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t first) {
-    const T* x = reinterpret_cast<const T*>(x_);
-    constexpr int64_t block = 1024;
-    for (int64_t i = 0; i < n; i += block) {
-      const int64_t k = smaller(block, n - i);
-      const T best = extreme_of<T, kMax>(x + i, k, x[i]);
-      if (*places(a) >= 0 && !beats(best, *bests(a))) continue;
-      int64_t at = 0;
-      if (best != best)
-        while (x[i + at] == x[i + at]) ++at;
-      else
-        while (x[i + at] != best) ++at;
-      *bests(a) = best;
-      *places(a) = first + i + at;
-    }
-  }
-  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t first) {
-    const T* x = reinterpret_cast<const T*>(x_);
-    // Row numbers as wide as the elements keep the loop in vectors.
-    using I = typename IndexOf<sizeof(T)>::I;
-    T best[kMaxCols];
-    I place[kMaxCols];
-    constexpr int64_t most = sizeof(T) == 1 ? 100 : 1 << 20;  // rows an I can number
-    for (int64_t r0 = 0; r0 < rows; r0 += most) {
-      const int64_t last = smaller(rows, r0 + most);
-      for (int64_t c = 0; c < cols; ++c) {
-        best[c] = x[r0 * stride + c];
-        place[c] = 0;
-      }
-      for (int64_t r = r0 + 1; r < last; ++r) {
-        const T* p = x + r * stride;
-        const I number = I(r - r0);
-        for (int64_t c = 0; c < cols; ++c) {
-          const bool take = (kMax ? p[c] > best[c] : p[c] < best[c]) | ((p[c] != p[c]) & (best[c] == best[c]));
-          best[c] = take ? p[c] : best[c];
-          place[c] = take ? number : place[c];
-        }
-      }
-      for (int64_t c = 0; c < cols; ++c)
-        if (places(a)[c] < 0 || beats(best[c], bests(a)[c])) {
-          bests(a)[c] = best[c];
-          places(a)[c] = first + r0 + place[c];
-        }
-    }
-  }
-  static void merge(Accumulators a, Accumulators b, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      if (places(b)[i] >= 0 && (places(a)[i] < 0 || beats(bests(b)[i], bests(a)[i]))) {
-        bests(a)[i] = bests(b)[i];
-        places(a)[i] = places(b)[i];
-      }
-  }
-  static void finish(char* out, Accumulators a, int64_t n, double, double) {
-    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
-  }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, d, 8 + sizeof(T), init, row, cols, merge, finish}; }
 };
 
 // ---- variance ----------------------------------------------------------------------------------------------------
@@ -566,13 +340,6 @@ void nan_to_zero(char* to, const char* from, int64_t n, double) {
 
 }  // namespace
 
-#define TP_BY_COMPUTE(KERNEL, MAX)                                                                                   \
-  {                                                                                                                  \
-    KERNEL<uint8_t, MAX>::kernel(Dtype::Bool), KERNEL<int32_t, MAX>::kernel(Dtype::I32),                             \
-        KERNEL<int64_t, MAX>::kernel(Dtype::I64), KERNEL<uint64_t, MAX>::kernel(Dtype::U64),                         \
-        KERNEL<float, MAX>::kernel(Dtype::F32), KERNEL<double, MAX>::kernel(Dtype::F64), FoldKernel{}, FoldKernel {} \
-  }
-
 extern const ReduceTable reduce_table = {
     .sum_f32 = Sum<float, After::Nothing>::kernel(Dtype::F32),
     .sum_f64 = Sum<double, After::Nothing>::kernel(Dtype::F64),
@@ -582,10 +349,6 @@ extern const ReduceTable reduce_table = {
     .prod_f64 = Prod<double>::kernel(Dtype::F64),
     .prod_i64 = Prod<uint64_t>::kernel(Dtype::I64),
     .prod_c128 = Prod<c128>::kernel(Dtype::C128),
-    .max = TP_BY_COMPUTE(Extreme, true),
-    .min = TP_BY_COMPUTE(Extreme, false),
-    .argmax = TP_BY_COMPUTE(ArgExtreme, true),
-    .argmin = TP_BY_COMPUTE(ArgExtreme, false),
     .var_f32 = Variance<float, false>::kernel(Dtype::F32),
     .var_f64 = Variance<double, false>::kernel(Dtype::F64),
     .std_f32 = Variance<float, true>::kernel(Dtype::F32),
@@ -601,7 +364,6 @@ extern const ReduceTable reduce_table = {
     .nan_to_zero_f32 = {Dtype::F32, Dtype::F32, nan_to_zero<float>},
     .nan_to_zero_f64 = {Dtype::F64, Dtype::F64, nan_to_zero<double>},
 };
-#undef TP_BY_COMPUTE
 
 }  // namespace TP_ISA
 }  // namespace tp

@@ -10,10 +10,11 @@ namespace {
 template <class A, class T>
 TP_FORCE void line(T* out, const T* x, int64_t n) {
   constexpr int L = Vector<A>::lanes;
-  A carry = 0;
+  Vec<A> carry = {};
   int64_t i = 0;
   for (; i + L <= n; i += L) {
-    // Sums inside the vector by doubling distances, then the carry on top of all of them.
+    // Sums inside the vector by doubling distances, then the carry on top of all of them. The carry itself waits for one
+    // addition a vector.
     A v[L];
     for (int k = 0; k < L; ++k) v[k] = A(x[i + k]);
     Vec<A> s = load(v);
@@ -22,18 +23,21 @@ TP_FORCE void line(T* out, const T* x, int64_t n) {
     s += __builtin_shufflevector(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
     s += __builtin_shufflevector(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
     s += __builtin_shufflevector(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
+    const Vec<A> last = __builtin_shufflevector(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
 #elif TP_VECTOR_BYTES == 32
     s += __builtin_shufflevector(zero, s, 0, 4, 5, 6);
     s += __builtin_shufflevector(zero, s, 0, 1, 4, 5);
+    const Vec<A> last = __builtin_shufflevector(s, s, 3, 3, 3, 3);
 #else
     s += __builtin_shufflevector(zero, s, 0, 2);
+    const Vec<A> last = __builtin_shufflevector(s, s, 1, 1);
 #endif
     s += carry;
+    carry += last;
     store(v, s);
     for (int k = 0; k < L; ++k) out[i + k] = T(v[k]);
-    carry = v[L - 1];
   }
-  for (; i < n; ++i) out[i] = T(carry += A(x[i]));
+  for (A total = carry[0]; i < n; ++i) out[i] = T(total += A(x[i]));
 }
 
 template <class A, class T>
@@ -41,7 +45,7 @@ void running_sum(char* out_, const char* x_, int64_t rows, int64_t stride, int64
   T* out = reinterpret_cast<T*>(out_);
   const T* x = reinterpret_cast<const T*>(x_);
   if (cols == 1 && stride == 1) return line<A>(out, x, rows);
-  constexpr int64_t width = 512;
+  constexpr int64_t width = 1024, line_items = 64 / int64_t(sizeof(T));
   A carry[width];
   for (int64_t c0 = 0; c0 < cols; c0 += width) {
     const int64_t n = cols - c0 < width ? cols - c0 : width;
@@ -49,6 +53,11 @@ void running_sum(char* out_, const char* x_, int64_t rows, int64_t stride, int64
     for (int64_t r = 0; r < rows; ++r) {
       T* __restrict to = out + r * stride + c0;
       const T* __restrict from = x + r * stride + c0;
+      // The next rows lie on other pages, where the hardware looks for nothing.
+      for (int64_t c = 0; c < n; c += line_items) {
+        __builtin_prefetch(from + 2 * stride + c);
+        __builtin_prefetch(to + 2 * stride + c, 1);
+      }
       for (int64_t c = 0; c < n; ++c) {
         carry[c] += A(from[c]);
         to[c] = T(carry[c]);

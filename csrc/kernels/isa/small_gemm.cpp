@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/staging_table.h"
+
 #pragma GCC diagnostic ignored "-Wpsabi"
 // Fused multiply-add, as the library's kernels have it.
 #pragma GCC optimize("fp-contract=fast")
@@ -88,8 +90,46 @@ inline __attribute__((always_inline)) void tiny(const SmallGemmArgs<T>& g) {
   }
 }
 
+template <class T>
+inline __attribute__((always_inline)) void scaled_row(int64_t n, T a, const T* b, T alpha, T beta, T* c) {
+  if (beta == T(0))
+    for (int64_t j = 0; j < n; ++j) c[j] = a * b[j] * alpha;
+  else
+    for (int64_t j = 0; j < n; ++j) c[j] = a * b[j] * alpha + beta * c[j];
+}
+
+// k == 1. A C too large for the caches is made in blocks of whole rows, which leave past them.
+template <class T>
+void outer(const SmallGemmArgs<T>& g) {
+  constexpr int64_t kBlock = 8192 / sizeof(T);
+  T dense[kBlock], made[kBlock];
+  const bool past = g.past && g.beta == T(0);
+  for (int64_t s = 0; s < g.batch; ++s)
+    for (int64_t j = 0; j < g.n; j += kBlock) {
+      const int64_t n = g.n - j < kBlock ? g.n - j : kBlock, at_once = past && n == g.ldc ? kBlock / n : 1;
+      const T *a = g.a + s * g.a_batch, *b = g.b + s * g.b_batch + j * g.b_cs;
+      T* c = g.c + s * g.c_batch + j;
+      if (g.b_cs != 1) {
+        for (int64_t q = 0; q < n; ++q) dense[q] = b[q * g.b_cs];
+        b = dense;
+      }
+      for (int64_t i = 0; i < g.m; i += at_once) {
+        const int64_t rows = g.m - i < at_once ? g.m - i : at_once;
+        T* to = past ? made : c + i * g.ldc;
+        for (int64_t r = 0; r < rows; ++r) scaled_row(n, a[(i + r) * g.a_rs], b, g.alpha, g.beta, to + r * n);
+        if (past)
+          staging_table.stream(reinterpret_cast<char*>(c + i * g.ldc), reinterpret_cast<const char*>(made),
+                               rows * n * int64_t(sizeof(T)));
+      }
+    }
+#if defined(__x86_64__)
+  if (past) __builtin_ia32_sfence();
+#endif
+}
+
 template <class T, int W>
 void real_small(const SmallGemmArgs<T>& g) {
+  if (is_outer_product(g.n, g.k)) return outer<T>(g);
   if (g.m == g.n && g.n == g.k) {
     if (g.n == 2) return tiny<T, 2>(g);
     if (g.n == 3) return tiny<T, 3>(g);

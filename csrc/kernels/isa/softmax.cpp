@@ -19,17 +19,20 @@ TP_MATH T finite_or_zero(T top) {
   return top == -m::detail::kInf<T> ? T(0) : top;
 }
 
-// out[i] = exp(x[i] - top) when Store; returns the sum. The tail is padded: exp of -inf adds nothing.
+// out[i] = exp(x[i] - top) when Store; returns the sum. The tail is padded: exp of -inf adds nothing. The next row is asked
+// for meanwhile: this one comes from the cache.
 template <class T, bool Store>
 TP_MATH T exp_sum(int64_t n, const T* __restrict x, T top, T* __restrict out) {
   T acc[kLanes] = {};
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int j = 0; j < kLanes; j += 64 / int(sizeof(T))) __builtin_prefetch(x + n + i + j);
     for (int j = 0; j < kLanes; ++j) {
       const T e = m::exp(x[i + j] - top);
       if (Store) out[i + j] = e;
       acc[j] += e;
     }
+  }
   for (; i < n; i += kTail) {
     const int64_t left = n - i < kTail ? n - i : kTail;
     T pad[kTail];

@@ -224,6 +224,9 @@ PyObject* clamp_max_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
     return self;
   });
 }
+PyObject* clamp_max_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("clamp_max_", clamp_max_inplace, args, nargs, kwnames);
+}
 
 // clamp_min
 constexpr Param kClampMinSpecParams[] = {
@@ -255,6 +258,9 @@ PyObject* clamp_min_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
     Py_INCREF(self);
     return self;
   });
+}
+PyObject* clamp_min_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("clamp_min_", clamp_min_inplace, args, nargs, kwnames);
 }
 
 // copysign
@@ -298,14 +304,26 @@ constexpr Param kDivSpecParams[] = {
     {"out", Kind::OptTensor, true, true},
 };
 const Spec kDivSpec{"div", "div(Tensor input, Tensor other) -> Tensor out", kDivSpecParams};
+constexpr Param kDiv1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"rounding_mode", Kind::OptStr, false, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kDiv1Spec{"div", "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out", kDiv1SpecParams};
 
 PyObject* div_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("div", [&]() -> PyObject* {
-    const Spec& spec = kDivSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::div_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+    Slots<4> a;
+    if (const Spec& spec = kDivSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) return wrap(ops::div_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+      return kept(wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+    }
+    if (const Spec& spec = kDiv1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_str(spec, a, 2))), a[3]);
+      return kept(wrap(ops::div(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_str(spec, a, 2))), spec, a);
+    }
+    no_match({&kDivSpec, &kDiv1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* div_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -316,12 +334,18 @@ PyObject* div_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 }
 PyObject* div_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("div", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kDivSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::div_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
+    Slots<4> a;
+    if (const Spec& spec = kDivSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::div_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kDiv1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::div_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_str(spec, a, 2));
+      Py_INCREF(self);
+      return self;
+    }
+    no_match({&kDivSpec, &kDiv1Spec}, self, args, nargs, kwnames);
   });
 }
 
@@ -521,6 +545,12 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(input > max, 0, 1)\n"
      "  d max = where(input > max, 1, 0)"},
+    {"clamp_max_", fast(clamp_max_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "clamp_max_(input, max)\n"
+     "--\n"
+     "\n"
+     "Input where it does not exceed max, else max; the bound itself passes the gradient to input.\n"
+     "In place: self is overwritten and returned."},
     {"clamp_min", fast(clamp_min_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp_min(input, min)\n"
      "--\n"
@@ -534,6 +564,12 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(input < min, 0, 1)\n"
      "  d min = where(input < min, 1, 0)"},
+    {"clamp_min_", fast(clamp_min_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "clamp_min_(input, min)\n"
+     "--\n"
+     "\n"
+     "Input where it is at least min, else min; at equality the gradient is input's. In place:\n"
+     "self is overwritten and returned."},
     {"copysign", fast(copysign_function), METH_FASTCALL | METH_KEYWORDS,
      "copysign(input, other)\n"
      "--\n"
@@ -548,27 +584,33 @@ PyMethodDef functions_top[] = {
      "  d input = sgn(input) * copysign(1, other)\n"
      "  d other = 0"},
     {"div", fast(div_function), METH_FASTCALL | METH_KEYWORDS,
-     "div(input, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
      "  d other = -out / other"},
     {"divide", fast(div_function), METH_FASTCALL | METH_KEYWORDS,
-     "divide(input, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
@@ -613,14 +655,17 @@ PyMethodDef functions_top[] = {
      "  d input = where(input <= other or isnan(other), 1, 0)\n"
      "  d other = where(input <= other or isnan(other), 0, 1)"},
     {"true_divide", fast(div_function), METH_FASTCALL | METH_KEYWORDS,
-     "true_divide(input, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
@@ -831,43 +876,53 @@ PyMethodDef methods[] = {
      "\n"
      "Magnitude of input with the sign of other. In place: self is overwritten and returned."},
     {"div", fast(div_method), METH_FASTCALL | METH_KEYWORDS,
-     "div($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
      "  d other = -out / other"},
     {"div_", fast(div_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "div_($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0. In place: self is\n"
+     "overwritten and returned.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats. In place: self is overwritten and\n"
-     "returned."},
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out"},
     {"divide", fast(div_method), METH_FASTCALL | METH_KEYWORDS,
-     "divide($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
      "  d other = -out / other"},
     {"divide_", fast(div_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "divide_($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0. In place: self is\n"
+     "overwritten and returned.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats. In place: self is overwritten and\n"
-     "returned."},
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out"},
     {"floor_divide", fast(floor_divide_method), METH_FASTCALL | METH_KEYWORDS,
      "floor_divide($self, other)\n"
      "--\n"
@@ -914,24 +969,29 @@ PyMethodDef methods[] = {
      "  d input = where(input <= other or isnan(other), 1, 0)\n"
      "  d other = where(input <= other or isnan(other), 0, 1)"},
     {"true_divide", fast(div_method), METH_FASTCALL | METH_KEYWORDS,
-     "true_divide($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats.\n"
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
+     "  rounding_mode: str or None\n"
      "\n"
      "Derivative:\n"
      "  d input = 1 / other\n"
      "  d other = -out / other"},
     {"true_divide_", fast(div_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "true_divide_($self, other)\n"
-     "--\n"
+     "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
+     "'trunc' the whole number below it or nearer to 0, whose derivative is 0. In place: self is\n"
+     "overwritten and returned.\n"
      "\n"
-     "Quotient of input and other; integers divide as floats. In place: self is overwritten and\n"
-     "returned."},
+     "Forms:\n"
+     "  div(Tensor input, Tensor other) -> Tensor out\n"
+     "  div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out"},
     {},
 };
 }  // namespace

@@ -88,38 +88,23 @@ PyObject* mul_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   });
 }
 
-// nextafter
-constexpr Param kNextafterSpecParams[] = {
+// nextafter_wide
+constexpr Param kNextafterWideSpecParams[] = {
     {"input", Kind::Tensor},
     {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
 };
-const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
+const Spec kNextafterWideSpec{"nextafter_wide", "nextafter_wide(Tensor input, Tensor other) -> Tensor out", kNextafterWideSpecParams};
 
-PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("nextafter", [&]() -> PyObject* {
-    const Spec& spec = kNextafterSpec;
-    Slots<3> a;
+PyObject* nextafter_wide_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter_wide", [&]() -> PyObject* {
+    const Spec& spec = kNextafterWideSpec;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::nextafter_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+    return kept(wrap(ops::nextafter_wide(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
-PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nextafter_call(nullptr, args, nargs, kwnames);
-}
-PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nextafter_call(self, args, nargs, kwnames);
-}
-PyObject* nextafter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("nextafter", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kNextafterSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::nextafter_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
+PyObject* nextafter_wide_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_wide_call(nullptr, args, nargs, kwnames);
 }
 
 // pow
@@ -511,15 +496,6 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = other\n"
      "  d other = input"},
-    {"nextafter", fast(nextafter_function), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter(input, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
     {"pow", fast(pow_function), METH_FASTCALL | METH_KEYWORDS,
      "pow(input, exponent)\n"
      "--\n"
@@ -614,6 +590,15 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"nextafter_wide", fast(nextafter_wide_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter_wide(input, other)\n"
+     "--\n"
+     "\n"
+     "Next float32 or float64 number from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
      "smooth_l1(input, target, beta)\n"
      "--\n"
@@ -771,21 +756,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Product of the two, element by element. In place: self is overwritten and returned."},
-    {"nextafter", fast(nextafter_method), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter($self, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"nextafter_", fast(nextafter_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "nextafter_($self, other)\n"
-     "--\n"
-     "\n"
-     "Next number the type can hold from input towards other. In place: self is overwritten and\n"
-     "returned."},
     {"pow", fast(pow_method), METH_FASTCALL | METH_KEYWORDS,
      "pow($self, exponent)\n"
      "--\n"

@@ -108,29 +108,26 @@ PyObject* gt_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   });
 }
 
-// isclose
-constexpr Param kIscloseSpecParams[] = {
+// isclose_real
+constexpr Param kIscloseRealSpecParams[] = {
     {"input", Kind::Tensor},
     {"other", Kind::Tensor},
     {"rtol", Kind::Float, true},
     {"atol", Kind::Float, true},
     {"equal_nan", Kind::Bool, true},
 };
-const Spec kIscloseSpec{"isclose", "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", kIscloseSpecParams};
+const Spec kIscloseRealSpec{"isclose_real", "isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", kIscloseRealSpecParams};
 
-PyObject* isclose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("isclose", [&]() -> PyObject* {
-    const Spec& spec = kIscloseSpec;
+PyObject* isclose_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("isclose_real", [&]() -> PyObject* {
+    const Spec& spec = kIscloseRealSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::isclose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false))), spec, a);
+    return kept(wrap(ops::isclose_real(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false))), spec, a);
   });
 }
-PyObject* isclose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return isclose_call(nullptr, args, nargs, kwnames);
-}
-PyObject* isclose_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return isclose_call(self, args, nargs, kwnames);
+PyObject* isclose_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_real_call(nullptr, args, nargs, kwnames);
 }
 
 // isfinite
@@ -461,19 +458,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
-    {"isclose", fast(isclose_function), METH_FASTCALL | METH_KEYWORDS,
-     "isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
-     "--\n"
-     "\n"
-     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
-     "equal themselves.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  rtol: float, default 1e-05\n"
-     "  atol: float, default 1e-08\n"
-     "  equal_nan: bool, default False"},
     {"isfinite", fast(isfinite_function), METH_FASTCALL | METH_KEYWORDS,
      "isfinite(input)\n"
      "--\n"
@@ -579,6 +563,22 @@ PyMethodDef functions_top[] = {
     {},
 };
 
+PyMethodDef functions_internal[] = {
+    {"isclose_real", fast(isclose_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "isclose_real(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
+     "--\n"
+     "\n"
+     "Whether two floats differ by at most atol + rtol times the magnitude of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float, default 1e-05\n"
+     "  atol: float, default 1e-08\n"
+     "  equal_nan: bool, default False"},
+    {},
+};
+
 PyMethodDef methods[] = {
     {"eq", fast(eq_method), METH_FASTCALL | METH_KEYWORDS,
      "eq($self, other)\n"
@@ -650,19 +650,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Whether input exceeds other. In place: self is overwritten and returned."},
-    {"isclose", fast(isclose_method), METH_FASTCALL | METH_KEYWORDS,
-     "isclose($self, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
-     "--\n"
-     "\n"
-     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
-     "equal themselves.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  rtol: float, default 1e-05\n"
-     "  atol: float, default 1e-08\n"
-     "  equal_nan: bool, default False"},
     {"isfinite", fast(isfinite_method), METH_FASTCALL | METH_KEYWORDS,
      "isfinite($self)\n"
      "--\n"
@@ -801,6 +788,7 @@ PyMethodDef methods[] = {
 
 void register_comparison(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add_methods(methods);
   r.add_operator(Slot::Eq, eq_operator_eq);
   r.add_operator(Slot::Ge, ge_operator_ge);

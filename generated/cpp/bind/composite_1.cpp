@@ -71,13 +71,21 @@ constexpr Param kAtleast1dSpecParams[] = {
     {"input", Kind::Tensor},
 };
 const Spec kAtleast1dSpec{"atleast_1d", "atleast_1d(Tensor input) -> Tensor out", kAtleast1dSpecParams};
+constexpr Param kAtleast1d1SpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kAtleast1d1Spec{"atleast_1d", "atleast_1d(Tensor *tensors) -> Tensor[] out", kAtleast1d1SpecParams};
 
 PyObject* atleast_1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("atleast_1d", [&]() -> PyObject* {
-    const Spec& spec = kAtleast1dSpec;
     Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref())), spec, a);
+    if (const Spec& spec = kAtleast1dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_1d(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kAtleast1d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_1d(to_tensor_list(spec, a, 0))), spec, a);
+    }
+    no_match({&kAtleast1dSpec, &kAtleast1d1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* atleast_1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -89,13 +97,21 @@ constexpr Param kAtleast2dSpecParams[] = {
     {"input", Kind::Tensor},
 };
 const Spec kAtleast2dSpec{"atleast_2d", "atleast_2d(Tensor input) -> Tensor out", kAtleast2dSpecParams};
+constexpr Param kAtleast2d1SpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kAtleast2d1Spec{"atleast_2d", "atleast_2d(Tensor *tensors) -> Tensor[] out", kAtleast2d1SpecParams};
 
 PyObject* atleast_2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("atleast_2d", [&]() -> PyObject* {
-    const Spec& spec = kAtleast2dSpec;
     Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref())), spec, a);
+    if (const Spec& spec = kAtleast2dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_2d(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kAtleast2d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_2d(to_tensor_list(spec, a, 0))), spec, a);
+    }
+    no_match({&kAtleast2dSpec, &kAtleast2d1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* atleast_2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -107,13 +123,21 @@ constexpr Param kAtleast3dSpecParams[] = {
     {"input", Kind::Tensor},
 };
 const Spec kAtleast3dSpec{"atleast_3d", "atleast_3d(Tensor input) -> Tensor out", kAtleast3dSpecParams};
+constexpr Param kAtleast3d1SpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kAtleast3d1Spec{"atleast_3d", "atleast_3d(Tensor *tensors) -> Tensor[] out", kAtleast3d1SpecParams};
 
 PyObject* atleast_3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("atleast_3d", [&]() -> PyObject* {
-    const Spec& spec = kAtleast3dSpec;
     Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref())), spec, a);
+    if (const Spec& spec = kAtleast3dSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_3d(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kAtleast3d1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::atleast_3d(to_tensor_list(spec, a, 0))), spec, a);
+    }
+    no_match({&kAtleast3dSpec, &kAtleast3d1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* atleast_3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -270,6 +294,9 @@ PyObject* clamp_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     Py_INCREF(self);
     return self;
   });
+}
+PyObject* clamp_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("clamp_", clamp_inplace, args, nargs, kwnames);
 }
 
 // column_stack
@@ -539,6 +566,26 @@ PyObject* dist_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return dist_call(self, args, nargs, kwnames);
 }
 
+// div_rounded
+constexpr Param kDivRoundedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"rounding_mode", Kind::Str},
+};
+const Spec kDivRoundedSpec{"div_rounded", "div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out", kDivRoundedSpecParams};
+
+PyObject* div_rounded_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("div_rounded", [&]() -> PyObject* {
+    const Spec& spec = kDivRoundedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::div_rounded(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2))), spec, a);
+  });
+}
+PyObject* div_rounded_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return div_rounded_call(nullptr, args, nargs, kwnames);
+}
+
 // dstack
 constexpr Param kDstackSpecParams[] = {
     {"tensors", Kind::TensorList},
@@ -559,288 +606,6 @@ PyObject* dstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return dstack_call(nullptr, args, nargs, kwnames);
 }
 
-// eig_backward
-constexpr Param kEigBackwardSpecParams[] = {
-    {"g_values", Kind::Tensor},
-    {"g_vectors", Kind::Tensor},
-    {"values", Kind::Tensor},
-    {"vectors", Kind::Tensor},
-};
-const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
-
-PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("eig_backward", [&]() -> PyObject* {
-    const Spec& spec = kEigBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return eig_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// eigh_backward
-constexpr Param kEighBackwardSpecParams[] = {
-    {"g_values", Kind::Tensor},
-    {"g_vectors", Kind::Tensor},
-    {"values", Kind::Tensor},
-    {"vectors", Kind::Tensor},
-};
-const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
-
-PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("eigh_backward", [&]() -> PyObject* {
-    const Spec& spec = kEighBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return eigh_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// embedding_masked
-constexpr Param kEmbeddingMaskedSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::Tensor},
-    {"padding_idx", Kind::OptInt},
-};
-const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
-
-PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("embedding_masked", [&]() -> PyObject* {
-    const Spec& spec = kEmbeddingMaskedSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return embedding_masked_call(nullptr, args, nargs, kwnames);
-}
-
-// exclusive_cumprod
-constexpr Param kExclusiveCumprodSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kExclusiveCumprodSpec{"exclusive_cumprod", "exclusive_cumprod(Tensor input, int dim) -> Tensor out", kExclusiveCumprodSpecParams};
-
-PyObject* exclusive_cumprod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("exclusive_cumprod", [&]() -> PyObject* {
-    const Spec& spec = kExclusiveCumprodSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* exclusive_cumprod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return exclusive_cumprod_call(nullptr, args, nargs, kwnames);
-}
-
-// exclusive_prod
-constexpr Param kExclusiveProdSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kExclusiveProdSpec{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", kExclusiveProdSpecParams};
-
-PyObject* exclusive_prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("exclusive_prod", [&]() -> PyObject* {
-    const Spec& spec = kExclusiveProdSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* exclusive_prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return exclusive_prod_call(nullptr, args, nargs, kwnames);
-}
-
-// expand_as
-constexpr Param kExpandAsSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-};
-const Spec kExpandAsSpec{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", kExpandAsSpecParams};
-
-PyObject* expand_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("expand_as", [&]() -> PyObject* {
-    const Spec& spec = kExpandAsSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* expand_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expand_as_call(nullptr, args, nargs, kwnames);
-}
-PyObject* expand_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return expand_as_call(self, args, nargs, kwnames);
-}
-
-// flatten
-constexpr Param kFlattenSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"start_dim", Kind::Int, true},
-    {"end_dim", Kind::Int, true},
-};
-const Spec kFlattenSpec{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", kFlattenSpecParams};
-
-PyObject* flatten_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("flatten", [&]() -> PyObject* {
-    const Spec& spec = kFlattenSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
-  });
-}
-PyObject* flatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return flatten_call(nullptr, args, nargs, kwnames);
-}
-PyObject* flatten_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return flatten_call(self, args, nargs, kwnames);
-}
-
-// fliplr
-constexpr Param kFliplrSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kFliplrSpec{"fliplr", "fliplr(Tensor input) -> Tensor out", kFliplrSpecParams};
-
-PyObject* fliplr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("fliplr", [&]() -> PyObject* {
-    const Spec& spec = kFliplrSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::fliplr(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* fliplr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return fliplr_call(nullptr, args, nargs, kwnames);
-}
-PyObject* fliplr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return fliplr_call(self, args, nargs, kwnames);
-}
-
-// flipud
-constexpr Param kFlipudSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kFlipudSpec{"flipud", "flipud(Tensor input) -> Tensor out", kFlipudSpecParams};
-
-PyObject* flipud_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("flipud", [&]() -> PyObject* {
-    const Spec& spec = kFlipudSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::flipud(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* flipud_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return flipud_call(nullptr, args, nargs, kwnames);
-}
-PyObject* flipud_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return flipud_call(self, args, nargs, kwnames);
-}
-
-// gelu
-constexpr Param kGeluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"approximate", Kind::Str, true, true},
-};
-const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
-
-PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("gelu", [&]() -> PyObject* {
-    const Spec& spec = kGeluSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none"))), spec, a);
-  });
-}
-PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gelu_call(nullptr, args, nargs, kwnames);
-}
-
-// hermite_polynomial_h
-constexpr Param kHermitePolynomialHSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
-
-PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hermite_polynomial_h", [&]() -> PyObject* {
-    const Spec& spec = kHermitePolynomialHSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hermite_polynomial_h_call(nullptr, args, nargs, kwnames);
-}
-
-// hermite_polynomial_he
-constexpr Param kHermitePolynomialHeSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
-
-PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hermite_polynomial_he", [&]() -> PyObject* {
-    const Spec& spec = kHermitePolynomialHeSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* hermite_polynomial_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hermite_polynomial_he_call(nullptr, args, nargs, kwnames);
-}
-
-// hstack
-constexpr Param kHstackSpecParams[] = {
-    {"tensors", Kind::TensorList},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
-
-PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hstack", [&]() -> PyObject* {
-    const Spec& spec = kHstackSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return written_out(spec.op, wrap(ops::hstack(to_tensor_list(spec, a, 0))), a[1]);
-    return kept(wrap(ops::hstack(to_tensor_list(spec, a, 0))), spec, a);
-  });
-}
-PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hstack_call(nullptr, args, nargs, kwnames);
-}
-
-// imag
-constexpr Param kImagSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
-
-PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("imag", [&]() -> PyObject* {
-    const Spec& spec = kImagSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::imag(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return imag_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -851,29 +616,35 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor"},
     {"atleast_1d", fast(atleast_1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "atleast_1d(input)\n"
-     "--\n"
+     "Tensors with at least one dimension, one or a tuple as they were given.\n"
      "\n"
-     "Input with at least one dimension.\n"
+     "Forms:\n"
+     "  atleast_1d(Tensor input) -> Tensor out\n"
+     "  atleast_1d(Tensor *tensors) -> Tensor[] out\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  tensors: list of Tensor"},
     {"atleast_2d", fast(atleast_2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "atleast_2d(input)\n"
-     "--\n"
+     "Tensors with at least two dimensions, a vector as one row.\n"
      "\n"
-     "Input with at least two dimensions, a vector as one row.\n"
+     "Forms:\n"
+     "  atleast_2d(Tensor input) -> Tensor out\n"
+     "  atleast_2d(Tensor *tensors) -> Tensor[] out\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  tensors: list of Tensor"},
     {"atleast_3d", fast(atleast_3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "atleast_3d(input)\n"
-     "--\n"
+     "Tensors with at least three dimensions, a matrix as one plane.\n"
      "\n"
-     "Input with at least three dimensions, a matrix as one plane.\n"
+     "Forms:\n"
+     "  atleast_3d(Tensor input) -> Tensor out\n"
+     "  atleast_3d(Tensor *tensors) -> Tensor[] out\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  tensors: list of Tensor"},
     {"clamp", fast(clamp_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp(input, min=None, max=None)\n"
      "--\n"
@@ -884,6 +655,12 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  min: Tensor or None, default None\n"
      "  max: Tensor or None, default None"},
+    {"clamp_", fast(clamp_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "clamp_(input, min=None, max=None)\n"
+     "--\n"
+     "\n"
+     "Input limited to the interval from min to max; either end may be left open. In place: self\n"
+     "is overwritten and returned."},
     {"clip", fast(clamp_function), METH_FASTCALL | METH_KEYWORDS,
      "clip(input, min=None, max=None)\n"
      "--\n"
@@ -949,57 +726,6 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  tensors: list of Tensor"},
-    {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
-     "expand_as(input, other)\n"
-     "--\n"
-     "\n"
-     "View of input expanded to the sizes of other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"flatten", fast(flatten_function), METH_FASTCALL | METH_KEYWORDS,
-     "flatten(input, start_dim=0, end_dim=-1)\n"
-     "--\n"
-     "\n"
-     "The dimensions from start_dim to end_dim merged into one.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  start_dim: int, default 0\n"
-     "  end_dim: int, default -1"},
-    {"fliplr", fast(fliplr_function), METH_FASTCALL | METH_KEYWORDS,
-     "fliplr(input)\n"
-     "--\n"
-     "\n"
-     "Columns in reversed order.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"flipud", fast(flipud_function), METH_FASTCALL | METH_KEYWORDS,
-     "flipud(input)\n"
-     "--\n"
-     "\n"
-     "Rows in reversed order.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"hstack", fast(hstack_function), METH_FASTCALL | METH_KEYWORDS,
-     "hstack(tensors)\n"
-     "--\n"
-     "\n"
-     "Tensors joined along the second dimension, vectors along their only one.\n"
-     "\n"
-     "Args:\n"
-     "  tensors: list of Tensor"},
-    {"imag", fast(imag_function), METH_FASTCALL | METH_KEYWORDS,
-     "imag(input)\n"
-     "--\n"
-     "\n"
-     "View of the imaginary parts of complex numbers.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
     {},
 };
 
@@ -1130,70 +856,16 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
-    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "eig_backward(g_values, g_vectors, values, vectors)\n"
+    {"div_rounded", fast(div_rounded_function), METH_FASTCALL | METH_KEYWORDS,
+     "div_rounded(input, other, rounding_mode)\n"
      "--\n"
      "\n"
-     "Gradient of an eigendecomposition in its general matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_values: Tensor\n"
-     "  g_vectors: Tensor\n"
-     "  values: Tensor\n"
-     "  vectors: Tensor"},
-    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigh_backward(g_values, g_vectors, values, vectors)\n"
-     "--\n"
-     "\n"
-     "Gradient of an eigendecomposition in its symmetric matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_values: Tensor\n"
-     "  g_vectors: Tensor\n"
-     "  values: Tensor\n"
-     "  vectors: Tensor"},
-    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
-     "embedding_masked(input, weight, padding_idx)\n"
-     "--\n"
-     "\n"
-     "Picked rows with those of the padding index set to zero.\n"
+     "Quotient rounded to a whole number, down or towards 0.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  weight: Tensor\n"
-     "  padding_idx: int or None"},
-    {"exclusive_cumprod", fast(exclusive_cumprod_function), METH_FASTCALL | METH_KEYWORDS,
-     "exclusive_cumprod(input, dim)\n"
-     "--\n"
-     "\n"
-     "Product of the elements strictly before each one along a dimension.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int"},
-    {"exclusive_prod", fast(exclusive_prod_function), METH_FASTCALL | METH_KEYWORDS,
-     "exclusive_prod(input, dim)\n"
-     "--\n"
-     "\n"
-     "Product of the elements before and after each one along a dimension.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int"},
-    {},
-};
-
-PyMethodDef functions_nn_functional[] = {
-    {"gelu", fast(gelu_function), METH_FASTCALL | METH_KEYWORDS,
-     "gelu(input, *, approximate='none')\n"
-     "--\n"
-     "\n"
-     "Each element times the normal distribution function of it, exact or by the tanh\n"
-     "approximation.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  approximate: str, default 'none'"},
+     "  other: Tensor\n"
+     "  rounding_mode: str"},
     {},
 };
 
@@ -1230,24 +902,6 @@ PyMethodDef functions_special[] = {
      "--\n"
      "\n"
      "Chebyshev polynomial of the fourth kind of degree n, which is truncated; 0 for negative n.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
-    {"hermite_polynomial_h", fast(hermite_polynomial_h_function), METH_FASTCALL | METH_KEYWORDS,
-     "hermite_polynomial_h(x, n)\n"
-     "--\n"
-     "\n"
-     "Hermite polynomial of the physicists, degree n; 0 for negative n.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
-    {"hermite_polynomial_he", fast(hermite_polynomial_he_function), METH_FASTCALL | METH_KEYWORDS,
-     "hermite_polynomial_he(x, n)\n"
-     "--\n"
-     "\n"
-     "Hermite polynomial of probability theory, degree n; 0 for negative n.\n"
      "\n"
      "Args:\n"
      "  x: Tensor\n"
@@ -1335,41 +989,6 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  other: Tensor\n"
      "  p: number, default 2"},
-    {"expand_as", fast(expand_as_method), METH_FASTCALL | METH_KEYWORDS,
-     "expand_as($self, other)\n"
-     "--\n"
-     "\n"
-     "View of input expanded to the sizes of other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"flatten", fast(flatten_method), METH_FASTCALL | METH_KEYWORDS,
-     "flatten($self, start_dim=0, end_dim=-1)\n"
-     "--\n"
-     "\n"
-     "The dimensions from start_dim to end_dim merged into one.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  start_dim: int, default 0\n"
-     "  end_dim: int, default -1"},
-    {"fliplr", fast(fliplr_method), METH_FASTCALL | METH_KEYWORDS,
-     "fliplr($self)\n"
-     "--\n"
-     "\n"
-     "Columns in reversed order.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"flipud", fast(flipud_method), METH_FASTCALL | METH_KEYWORDS,
-     "flipud($self)\n"
-     "--\n"
-     "\n"
-     "Rows in reversed order.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
     {},
 };
 }  // namespace
@@ -1377,7 +996,6 @@ PyMethodDef methods[] = {
 void register_composite_1(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
-  r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);
 }

@@ -6,6 +6,288 @@
 namespace tp::python {
 namespace {
 
+// eig_backward
+constexpr Param kEigBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
+
+PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eig_backward", [&]() -> PyObject* {
+    const Spec& spec = kEigBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eig_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// eigh_backward
+constexpr Param kEighBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
+
+PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eigh_backward", [&]() -> PyObject* {
+    const Spec& spec = kEighBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eigh_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// embedding_masked
+constexpr Param kEmbeddingMaskedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"padding_idx", Kind::OptInt},
+};
+const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
+
+PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("embedding_masked", [&]() -> PyObject* {
+    const Spec& spec = kEmbeddingMaskedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return embedding_masked_call(nullptr, args, nargs, kwnames);
+}
+
+// exclusive_cumprod
+constexpr Param kExclusiveCumprodSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kExclusiveCumprodSpec{"exclusive_cumprod", "exclusive_cumprod(Tensor input, int dim) -> Tensor out", kExclusiveCumprodSpecParams};
+
+PyObject* exclusive_cumprod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exclusive_cumprod", [&]() -> PyObject* {
+    const Spec& spec = kExclusiveCumprodSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::exclusive_cumprod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* exclusive_cumprod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exclusive_cumprod_call(nullptr, args, nargs, kwnames);
+}
+
+// exclusive_prod
+constexpr Param kExclusiveProdSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kExclusiveProdSpec{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", kExclusiveProdSpecParams};
+
+PyObject* exclusive_prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("exclusive_prod", [&]() -> PyObject* {
+    const Spec& spec = kExclusiveProdSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::exclusive_prod(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* exclusive_prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return exclusive_prod_call(nullptr, args, nargs, kwnames);
+}
+
+// expand_as
+constexpr Param kExpandAsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kExpandAsSpec{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", kExpandAsSpecParams};
+
+PyObject* expand_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("expand_as", [&]() -> PyObject* {
+    const Spec& spec = kExpandAsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::expand_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* expand_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return expand_as_call(nullptr, args, nargs, kwnames);
+}
+PyObject* expand_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return expand_as_call(self, args, nargs, kwnames);
+}
+
+// flatten
+constexpr Param kFlattenSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"start_dim", Kind::Int, true},
+    {"end_dim", Kind::Int, true},
+};
+const Spec kFlattenSpec{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", kFlattenSpecParams};
+
+PyObject* flatten_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("flatten", [&]() -> PyObject* {
+    const Spec& spec = kFlattenSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::flatten(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
+  });
+}
+PyObject* flatten_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return flatten_call(nullptr, args, nargs, kwnames);
+}
+PyObject* flatten_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return flatten_call(self, args, nargs, kwnames);
+}
+
+// fliplr
+constexpr Param kFliplrSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kFliplrSpec{"fliplr", "fliplr(Tensor input) -> Tensor out", kFliplrSpecParams};
+
+PyObject* fliplr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fliplr", [&]() -> PyObject* {
+    const Spec& spec = kFliplrSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::fliplr(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* fliplr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fliplr_call(nullptr, args, nargs, kwnames);
+}
+PyObject* fliplr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fliplr_call(self, args, nargs, kwnames);
+}
+
+// flipud
+constexpr Param kFlipudSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kFlipudSpec{"flipud", "flipud(Tensor input) -> Tensor out", kFlipudSpecParams};
+
+PyObject* flipud_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("flipud", [&]() -> PyObject* {
+    const Spec& spec = kFlipudSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::flipud(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* flipud_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return flipud_call(nullptr, args, nargs, kwnames);
+}
+PyObject* flipud_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return flipud_call(self, args, nargs, kwnames);
+}
+
+// gelu
+constexpr Param kGeluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"approximate", Kind::Str, true, true},
+};
+const Spec kGeluSpec{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", kGeluSpecParams};
+
+PyObject* gelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gelu", [&]() -> PyObject* {
+    const Spec& spec = kGeluSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::gelu(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "none"))), spec, a);
+  });
+}
+PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gelu_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_h
+constexpr Param kHermitePolynomialHSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
+
+PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_polynomial_h", [&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_h_call(nullptr, args, nargs, kwnames);
+}
+
+// hermite_polynomial_he
+constexpr Param kHermitePolynomialHeSpecParams[] = {
+    {"x", Kind::Tensor},
+    {"n", Kind::Tensor},
+};
+const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
+
+PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hermite_polynomial_he", [&]() -> PyObject* {
+    const Spec& spec = kHermitePolynomialHeSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* hermite_polynomial_he_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hermite_polynomial_he_call(nullptr, args, nargs, kwnames);
+}
+
+// hstack
+constexpr Param kHstackSpecParams[] = {
+    {"tensors", Kind::TensorList},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kHstackSpec{"hstack", "hstack(Tensor[] tensors) -> Tensor out", kHstackSpecParams};
+
+PyObject* hstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hstack", [&]() -> PyObject* {
+    const Spec& spec = kHstackSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::hstack(to_tensor_list(spec, a, 0))), a[1]);
+    return kept(wrap(ops::hstack(to_tensor_list(spec, a, 0))), spec, a);
+  });
+}
+PyObject* hstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hstack_call(nullptr, args, nargs, kwnames);
+}
+
+// imag
+constexpr Param kImagSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kImagSpec{"imag", "imag(Tensor input) -> Tensor out", kImagSpecParams};
+
+PyObject* imag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("imag", [&]() -> PyObject* {
+    const Spec& spec = kImagSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::imag(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return imag_call(nullptr, args, nargs, kwnames);
+}
+
 // laguerre_polynomial_l
 constexpr Param kLaguerrePolynomialLSpecParams[] = {
     {"x", Kind::Tensor},
@@ -269,659 +551,112 @@ PyObject* matmul_backward_other_function(PyObject*, PyObject* const* args, Py_ss
   return matmul_backward_other_call(nullptr, args, nargs, kwnames);
 }
 
-// matrix_exp_backward
-constexpr Param kMatrixExpBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-};
-const Spec kMatrixExpBackwardSpec{"matrix_exp_backward", "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", kMatrixExpBackwardSpecParams};
-
-PyObject* matrix_exp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matrix_exp_backward", [&]() -> PyObject* {
-    const Spec& spec = kMatrixExpBackwardSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::matrix_exp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_exp_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// mvlgamma
-constexpr Param kMvlgammaSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Int},
-};
-const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
-
-PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mvlgamma", [&]() -> PyObject* {
-    const Spec& spec = kMvlgammaSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* mvlgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mvlgamma_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mvlgamma_call(self, args, nargs, kwnames);
-}
-
-// pinv_backward
-constexpr Param kPinvBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"A", Kind::Tensor},
-    {"P", Kind::Tensor},
-};
-const Spec kPinvBackwardSpec{"pinv_backward", "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", kPinvBackwardSpecParams};
-
-PyObject* pinv_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pinv_backward", [&]() -> PyObject* {
-    const Spec& spec = kPinvBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pinv_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinv_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// polygamma
-constexpr Param kPolygammaSpecParams[] = {
-    {"n", Kind::Int},
-    {"input", Kind::Tensor},
-};
-const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
-
-PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("polygamma", [&]() -> PyObject* {
-    const Spec& spec = kPolygammaSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return polygamma_call(nullptr, args, nargs, kwnames);
-}
-
-// positive
-constexpr Param kPositiveSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
-
-PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("positive", [&]() -> PyObject* {
-    const Spec& spec = kPositiveSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return positive_call(nullptr, args, nargs, kwnames);
-}
-PyObject* positive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return positive_call(self, args, nargs, kwnames);
-}
-
-// prod_others
-constexpr Param kProdOthersSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dim", Kind::OptInt},
-};
-const Spec kProdOthersSpec{"prod_others", "prod_others(Tensor input, int? dim) -> Tensor out", kProdOthersSpecParams};
-
-PyObject* prod_others_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("prod_others", [&]() -> PyObject* {
-    const Spec& spec = kProdOthersSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::prod_others(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* prod_others_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return prod_others_call(nullptr, args, nargs, kwnames);
-}
-
-// qr_backward
-constexpr Param kQrBackwardSpecParams[] = {
-    {"g_Q", Kind::Tensor},
-    {"g_R", Kind::Tensor},
-    {"Q", Kind::Tensor},
-    {"R", Kind::Tensor},
-};
-const Spec kQrBackwardSpec{"qr_backward", "qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope", kQrBackwardSpecParams};
-
-PyObject* qr_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("qr_backward", [&]() -> PyObject* {
-    const Spec& spec = kQrBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::qr_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* qr_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return qr_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// rank_of
-constexpr Param kRankOfSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"atol", Kind::Float},
-    {"rtol", Kind::Float},
-    {"hermitian", Kind::Bool},
-};
-const Spec kRankOfSpec{"rank_of", "rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out", kRankOfSpecParams};
-
-PyObject* rank_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rank_of", [&]() -> PyObject* {
-    const Spec& spec = kRankOfSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::rank_of(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* rank_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rank_of_call(nullptr, args, nargs, kwnames);
-}
-
-// ravel
-constexpr Param kRavelSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kRavelSpec{"ravel", "ravel(Tensor input) -> Tensor out", kRavelSpecParams};
-
-PyObject* ravel_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("ravel", [&]() -> PyObject* {
-    const Spec& spec = kRavelSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::ravel(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* ravel_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return ravel_call(nullptr, args, nargs, kwnames);
-}
-PyObject* ravel_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return ravel_call(self, args, nargs, kwnames);
-}
-
-// reduce_loss
-constexpr Param kReduceLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"reduction", Kind::Str},
-};
-const Spec kReduceLossSpec{"reduce_loss", "reduce_loss(Tensor input, str reduction) -> Tensor out", kReduceLossSpecParams};
-
-PyObject* reduce_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("reduce_loss", [&]() -> PyObject* {
-    const Spec& spec = kReduceLossSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::reduce_loss(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
-  });
-}
-PyObject* reduce_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return reduce_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// repeat_backward
-constexpr Param kRepeatBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"size", Kind::IntList},
-    {"repeats", Kind::IntList},
-};
-const Spec kRepeatBackwardSpec{"repeat_backward", "repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope", kRepeatBackwardSpecParams};
-
-PyObject* repeat_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("repeat_backward", [&]() -> PyObject* {
-    const Spec& spec = kRepeatBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::repeat_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2))), spec, a);
-  });
-}
-PyObject* repeat_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return repeat_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// reshape_as
-constexpr Param kReshapeAsSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-};
-const Spec kReshapeAsSpec{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", kReshapeAsSpecParams};
-
-PyObject* reshape_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("reshape_as", [&]() -> PyObject* {
-    const Spec& spec = kReshapeAsSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::reshape_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* reshape_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return reshape_as_call(nullptr, args, nargs, kwnames);
-}
-PyObject* reshape_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return reshape_as_call(self, args, nargs, kwnames);
-}
-
-// rot90
-constexpr Param kRot90SpecParams[] = {
-    {"input", Kind::Tensor},
-    {"k", Kind::Int, true},
-    {"dims", Kind::IntList, true},
-};
-const Spec kRot90Spec{"rot90", "rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out", kRot90SpecParams};
-
-PyObject* rot90_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rot90", [&]() -> PyObject* {
-    const Spec& spec = kRot90Spec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::rot90(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_dims(spec, a, 2, Dims{0, 1}))), spec, a);
-  });
-}
-PyObject* rot90_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rot90_call(nullptr, args, nargs, kwnames);
-}
-PyObject* rot90_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rot90_call(self, args, nargs, kwnames);
-}
-
-// sgn_backward
-constexpr Param kSgnBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"output", Kind::Tensor},
-};
-const Spec kSgnBackwardSpec{"sgn_backward", "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", kSgnBackwardSpecParams};
-
-PyObject* sgn_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn_backward", [&]() -> PyObject* {
-    const Spec& spec = kSgnBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::sgn_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// shifted_chebyshev_polynomial_t
-constexpr Param kShiftedChebyshevPolynomialTSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kShiftedChebyshevPolynomialTSpec{"shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialTSpecParams};
-
-PyObject* shifted_chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("shifted_chebyshev_polynomial_t", [&]() -> PyObject* {
-    const Spec& spec = kShiftedChebyshevPolynomialTSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* shifted_chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return shifted_chebyshev_polynomial_t_call(nullptr, args, nargs, kwnames);
-}
-
-// shifted_chebyshev_polynomial_u
-constexpr Param kShiftedChebyshevPolynomialUSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kShiftedChebyshevPolynomialUSpec{"shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialUSpecParams};
-
-PyObject* shifted_chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("shifted_chebyshev_polynomial_u", [&]() -> PyObject* {
-    const Spec& spec = kShiftedChebyshevPolynomialUSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* shifted_chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return shifted_chebyshev_polynomial_u_call(nullptr, args, nargs, kwnames);
-}
-
-// shifted_chebyshev_polynomial_v
-constexpr Param kShiftedChebyshevPolynomialVSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kShiftedChebyshevPolynomialVSpec{"shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialVSpecParams};
-
-PyObject* shifted_chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("shifted_chebyshev_polynomial_v", [&]() -> PyObject* {
-    const Spec& spec = kShiftedChebyshevPolynomialVSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* shifted_chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return shifted_chebyshev_polynomial_v_call(nullptr, args, nargs, kwnames);
-}
-
-// shifted_chebyshev_polynomial_w
-constexpr Param kShiftedChebyshevPolynomialWSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"n", Kind::Tensor},
-};
-const Spec kShiftedChebyshevPolynomialWSpec{"shifted_chebyshev_polynomial_w", "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialWSpecParams};
-
-PyObject* shifted_chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("shifted_chebyshev_polynomial_w", [&]() -> PyObject* {
-    const Spec& spec = kShiftedChebyshevPolynomialWSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* shifted_chebyshev_polynomial_w_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return shifted_chebyshev_polynomial_w_call(nullptr, args, nargs, kwnames);
-}
-
-// slogdet_backward
-constexpr Param kSlogdetBackwardSpecParams[] = {
-    {"g_sign", Kind::Tensor},
-    {"g_log", Kind::Tensor},
-    {"A", Kind::Tensor},
-    {"sign", Kind::Tensor},
-};
-const Spec kSlogdetBackwardSpec{"slogdet_backward", "slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope", kSlogdetBackwardSpecParams};
-
-PyObject* slogdet_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("slogdet_backward", [&]() -> PyObject* {
-    const Spec& spec = kSlogdetBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::slogdet_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* slogdet_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return slogdet_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// svd_backward
-constexpr Param kSvdBackwardSpecParams[] = {
-    {"g_U", Kind::Tensor},
-    {"g_S", Kind::Tensor},
-    {"g_Vh", Kind::Tensor},
-    {"U", Kind::Tensor},
-    {"S", Kind::Tensor},
-    {"Vh", Kind::Tensor},
-};
-const Spec kSvdBackwardSpec{"svd_backward", "svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope", kSvdBackwardSpecParams};
-
-PyObject* svd_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("svd_backward", [&]() -> PyObject* {
-    const Spec& spec = kSvdBackwardSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::svd_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref())), spec, a);
-  });
-}
-PyObject* svd_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return svd_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// tie_share
-constexpr Param kTieShareSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"out", Kind::Tensor},
-    {"dim", Kind::IntList},
-    {"keepdim", Kind::Bool},
-};
-const Spec kTieShareSpec{"tie_share", "tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope", kTieShareSpecParams};
-
-PyObject* tie_share_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tie_share", [&]() -> PyObject* {
-    const Spec& spec = kTieShareSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::tie_share(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_bool(spec, a, 4))), spec, a);
-  });
-}
-PyObject* tie_share_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tie_share_call(nullptr, args, nargs, kwnames);
-}
-
-// tile
-constexpr Param kTileSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dims", Kind::IntList},
-};
-const Spec kTileSpec{"tile", "tile(Tensor input, int[] dims) -> Tensor out", kTileSpecParams};
-
-PyObject* tile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tile", [&]() -> PyObject* {
-    const Spec& spec = kTileSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::tile(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
-  });
-}
-PyObject* tile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tile_call(nullptr, args, nargs, kwnames);
-}
-PyObject* tile_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tile_call(self, args, nargs, kwnames);
-}
-
-// triangular_backward
-constexpr Param kTriangularBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"A", Kind::Tensor},
-    {"out", Kind::Tensor},
-    {"upper", Kind::Bool},
-    {"left", Kind::Bool},
-    {"unitriangular", Kind::Bool},
-};
-const Spec kTriangularBackwardSpec{"triangular_backward", "triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope", kTriangularBackwardSpecParams};
-
-PyObject* triangular_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("triangular_backward", [&]() -> PyObject* {
-    const Spec& spec = kTriangularBackwardSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::triangular_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5))), spec, a);
-  });
-}
-PyObject* triangular_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return triangular_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// var_backward
-constexpr Param kVarBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"dim", Kind::OptIntList},
-    {"correction", Kind::Scalar},
-    {"keepdim", Kind::Bool},
-};
-const Spec kVarBackwardSpec{"var_backward", "var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope", kVarBackwardSpecParams};
-
-PyObject* var_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("var_backward", [&]() -> PyObject* {
-    const Spec& spec = kVarBackwardSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::var_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2), to_scalar(spec, a, 3), to_bool(spec, a, 4))), spec, a);
-  });
-}
-PyObject* var_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return var_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// vector_norm_backward
-constexpr Param kVectorNormBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"out", Kind::Tensor},
-    {"ord", Kind::Scalar},
-    {"dim", Kind::IntList},
-    {"keepdim", Kind::Bool},
-};
-const Spec kVectorNormBackwardSpec{"vector_norm_backward", "vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope", kVectorNormBackwardSpecParams};
-
-PyObject* vector_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("vector_norm_backward", [&]() -> PyObject* {
-    const Spec& spec = kVectorNormBackwardSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::vector_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
-  });
-}
-PyObject* vector_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vector_norm_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// view_as
-constexpr Param kViewAsSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-};
-const Spec kViewAsSpec{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", kViewAsSpecParams};
-
-PyObject* view_as_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("view_as", [&]() -> PyObject* {
-    const Spec& spec = kViewAsSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::view_as(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* view_as_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return view_as_call(nullptr, args, nargs, kwnames);
-}
-PyObject* view_as_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return view_as_call(self, args, nargs, kwnames);
-}
-
-// vstack
-constexpr Param kVstackSpecParams[] = {
-    {"tensors", Kind::TensorList},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kVstackSpec{"vstack", "vstack(Tensor[] tensors) -> Tensor out", kVstackSpecParams};
-
-PyObject* vstack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("vstack", [&]() -> PyObject* {
-    const Spec& spec = kVstackSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return written_out(spec.op, wrap(ops::vstack(to_tensor_list(spec, a, 0))), a[1]);
-    return kept(wrap(ops::vstack(to_tensor_list(spec, a, 0))), spec, a);
-  });
-}
-PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vstack_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
-    {"mvlgamma", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "mvlgamma(input, p)\n"
+    {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
+     "expand_as(input, other)\n"
      "--\n"
      "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
-    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "polygamma(n, input)\n"
-     "--\n"
-     "\n"
-     "The n-th derivative of the digamma function.\n"
-     "\n"
-     "Args:\n"
-     "  n: int\n"
-     "  input: Tensor"},
-    {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
-     "positive(input)\n"
-     "--\n"
-     "\n"
-     "The tensor itself, as unary plus gives it.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"ravel", fast(ravel_function), METH_FASTCALL | METH_KEYWORDS,
-     "ravel(input)\n"
-     "--\n"
-     "\n"
-     "The elements as a vector, as a view where the strides allow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"reshape_as", fast(reshape_as_function), METH_FASTCALL | METH_KEYWORDS,
-     "reshape_as(input, other)\n"
-     "--\n"
-     "\n"
-     "Elements of input in the sizes of other.\n"
+     "View of input expanded to the sizes of other.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
-    {"rot90", fast(rot90_function), METH_FASTCALL | METH_KEYWORDS,
-     "rot90(input, k=1, dims=[0, 1])\n"
+    {"flatten", fast(flatten_function), METH_FASTCALL | METH_KEYWORDS,
+     "flatten(input, start_dim=0, end_dim=-1)\n"
      "--\n"
      "\n"
-     "Plane of two dimensions turned k times by 90 degrees, from the first towards the second.\n"
+     "The dimensions from start_dim to end_dim merged into one.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  k: int, default 1\n"
-     "  dims: list of int, default [0, 1]"},
-    {"row_stack", fast(vstack_function), METH_FASTCALL | METH_KEYWORDS,
-     "row_stack(tensors)\n"
+     "  start_dim: int, default 0\n"
+     "  end_dim: int, default -1"},
+    {"fliplr", fast(fliplr_function), METH_FASTCALL | METH_KEYWORDS,
+     "fliplr(input)\n"
      "--\n"
      "\n"
-     "Tensors joined along the first dimension, vectors as rows.\n"
+     "Columns in reversed order.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"flipud", fast(flipud_function), METH_FASTCALL | METH_KEYWORDS,
+     "flipud(input)\n"
+     "--\n"
+     "\n"
+     "Rows in reversed order.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"hstack", fast(hstack_function), METH_FASTCALL | METH_KEYWORDS,
+     "hstack(tensors)\n"
+     "--\n"
+     "\n"
+     "Tensors joined along the second dimension, vectors along their only one.\n"
      "\n"
      "Args:\n"
      "  tensors: list of Tensor"},
-    {"tile", fast(tile_function), METH_FASTCALL | METH_KEYWORDS,
-     "tile(input, dims)\n"
+    {"imag", fast(imag_function), METH_FASTCALL | METH_KEYWORDS,
+     "imag(input)\n"
      "--\n"
      "\n"
-     "Copies of input side by side; fewer numbers than dimensions count from the last.\n"
+     "View of the imaginary parts of complex numbers.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor\n"
-     "  dims: list of int"},
-    {"view_as", fast(view_as_function), METH_FASTCALL | METH_KEYWORDS,
-     "view_as(input, other)\n"
-     "--\n"
-     "\n"
-     "View of input's memory in the sizes of other.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
-    {"vstack", fast(vstack_function), METH_FASTCALL | METH_KEYWORDS,
-     "vstack(tensors)\n"
-     "--\n"
-     "\n"
-     "Tensors joined along the first dimension, vectors as rows.\n"
-     "\n"
-     "Args:\n"
-     "  tensors: list of Tensor"},
+     "  input: Tensor"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
+    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its symmetric matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
+    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
+     "embedding_masked(input, weight, padding_idx)\n"
+     "--\n"
+     "\n"
+     "Picked rows with those of the padding index set to zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  padding_idx: int or None"},
+    {"exclusive_cumprod", fast(exclusive_cumprod_function), METH_FASTCALL | METH_KEYWORDS,
+     "exclusive_cumprod(input, dim)\n"
+     "--\n"
+     "\n"
+     "Product of the elements strictly before each one along a dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int"},
+    {"exclusive_prod", fast(exclusive_prod_function), METH_FASTCALL | METH_KEYWORDS,
+     "exclusive_prod(input, dim)\n"
+     "--\n"
+     "\n"
+     "Product of the elements before and after each one along a dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int"},
     {"linalg_diagonal", fast(linalg_diagonal_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)\n"
      "--\n"
@@ -1037,161 +772,6 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  input: Tensor\n"
      "  other: Tensor"},
-    {"matrix_exp_backward", fast(matrix_exp_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_exp_backward(grad, input)\n"
-     "--\n"
-     "\n"
-     "Gradient of a matrix exponential in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "\n"
-     "Reference: Al-Mohy and Higham 2009"},
-    {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinv_backward(grad, A, P)\n"
-     "--\n"
-     "\n"
-     "Gradient of a pseudoinverse in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  A: Tensor\n"
-     "  P: Tensor"},
-    {"prod_others", fast(prod_others_function), METH_FASTCALL | METH_KEYWORDS,
-     "prod_others(input, dim)\n"
-     "--\n"
-     "\n"
-     "For each element the product of all others along dim.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int or None"},
-    {"qr_backward", fast(qr_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "qr_backward(g_Q, g_R, Q, R)\n"
-     "--\n"
-     "\n"
-     "Gradient of an orthogonal-triangular factorisation in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_Q: Tensor\n"
-     "  g_R: Tensor\n"
-     "  Q: Tensor\n"
-     "  R: Tensor"},
-    {"rank_of", fast(rank_of_function), METH_FASTCALL | METH_KEYWORDS,
-     "rank_of(A, atol, rtol, hermitian)\n"
-     "--\n"
-     "\n"
-     "Number of singular values above both bounds.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  atol: float\n"
-     "  rtol: float\n"
-     "  hermitian: bool"},
-    {"reduce_loss", fast(reduce_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "reduce_loss(input, reduction)\n"
-     "--\n"
-     "\n"
-     "A loss of each element brought to its mean or sum, or left alone.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  reduction: str"},
-    {"repeat_backward", fast(repeat_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "repeat_backward(grad, size, repeats)\n"
-     "--\n"
-     "\n"
-     "Gradients of all copies of a repeated tensor added up.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  size: list of int\n"
-     "  repeats: list of int"},
-    {"sgn_backward", fast(sgn_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_backward(grad, input, output)\n"
-     "--\n"
-     "\n"
-     "Gradient of the sign of complex numbers.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  output: Tensor"},
-    {"slogdet_backward", fast(slogdet_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "slogdet_backward(g_sign, g_log, A, sign)\n"
-     "--\n"
-     "\n"
-     "Gradient of a determinant's phase and logarithm in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_sign: Tensor\n"
-     "  g_log: Tensor\n"
-     "  A: Tensor\n"
-     "  sign: Tensor"},
-    {"svd_backward", fast(svd_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
-     "--\n"
-     "\n"
-     "Gradient of a singular value decomposition in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_U: Tensor\n"
-     "  g_S: Tensor\n"
-     "  g_Vh: Tensor\n"
-     "  U: Tensor\n"
-     "  S: Tensor\n"
-     "  Vh: Tensor"},
-    {"tie_share", fast(tie_share_function), METH_FASTCALL | METH_KEYWORDS,
-     "tie_share(grad, input, out, dim, keepdim)\n"
-     "--\n"
-     "\n"
-     "A gradient shared evenly by the elements equal to a reduction's result.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  out: Tensor\n"
-     "  dim: list of int\n"
-     "  keepdim: bool"},
-    {"triangular_backward", fast(triangular_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "triangular_backward(grad, A, out, upper, left, unitriangular)\n"
-     "--\n"
-     "\n"
-     "Gradient of a triangular system's solution in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  A: Tensor\n"
-     "  out: Tensor\n"
-     "  upper: bool\n"
-     "  left: bool\n"
-     "  unitriangular: bool"},
-    {"var_backward", fast(var_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "var_backward(grad, input, dim, correction, keepdim)\n"
-     "--\n"
-     "\n"
-     "Gradient of the variance, 2 (x - mean) / (n - correction) times the incoming one.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  dim: list of int or None\n"
-     "  correction: number\n"
-     "  keepdim: bool"},
-    {"vector_norm_backward", fast(vector_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "vector_norm_backward(grad, input, out, ord, dim, keepdim)\n"
-     "--\n"
-     "\n"
-     "Gradient of a vector norm, with ties of the maximum norm sharing it.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  out: Tensor\n"
-     "  ord: number\n"
-     "  dim: list of int\n"
-     "  keepdim: bool"},
     {},
 };
 
@@ -1210,7 +790,39 @@ PyMethodDef functions_linalg[] = {
     {},
 };
 
+PyMethodDef functions_nn_functional[] = {
+    {"gelu", fast(gelu_function), METH_FASTCALL | METH_KEYWORDS,
+     "gelu(input, *, approximate='none')\n"
+     "--\n"
+     "\n"
+     "Each element times the normal distribution function of it, exact or by the tanh\n"
+     "approximation.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  approximate: str, default 'none'"},
+    {},
+};
+
 PyMethodDef functions_special[] = {
+    {"hermite_polynomial_h", fast(hermite_polynomial_h_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_h(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of the physicists, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
+    {"hermite_polynomial_he", fast(hermite_polynomial_he_function), METH_FASTCALL | METH_KEYWORDS,
+     "hermite_polynomial_he(x, n)\n"
+     "--\n"
+     "\n"
+     "Hermite polynomial of probability theory, degree n; 0 for negative n.\n"
+     "\n"
+     "Args:\n"
+     "  x: Tensor\n"
+     "  n: Tensor"},
     {"laguerre_polynomial_l", fast(laguerre_polynomial_l_function), METH_FASTCALL | METH_KEYWORDS,
      "laguerre_polynomial_l(x, n)\n"
      "--\n"
@@ -1229,126 +841,45 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  x: Tensor\n"
      "  n: Tensor"},
-    {"multigammaln", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "multigammaln(input, p)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
-    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "polygamma(n, input)\n"
-     "--\n"
-     "\n"
-     "The n-th derivative of the digamma function.\n"
-     "\n"
-     "Args:\n"
-     "  n: int\n"
-     "  input: Tensor"},
-    {"shifted_chebyshev_polynomial_t", fast(shifted_chebyshev_polynomial_t_function), METH_FASTCALL | METH_KEYWORDS,
-     "shifted_chebyshev_polynomial_t(x, n)\n"
-     "--\n"
-     "\n"
-     "Chebyshev polynomial of the first kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
-    {"shifted_chebyshev_polynomial_u", fast(shifted_chebyshev_polynomial_u_function), METH_FASTCALL | METH_KEYWORDS,
-     "shifted_chebyshev_polynomial_u(x, n)\n"
-     "--\n"
-     "\n"
-     "Chebyshev polynomial of the second kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
-    {"shifted_chebyshev_polynomial_v", fast(shifted_chebyshev_polynomial_v_function), METH_FASTCALL | METH_KEYWORDS,
-     "shifted_chebyshev_polynomial_v(x, n)\n"
-     "--\n"
-     "\n"
-     "Chebyshev polynomial of the third kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
-    {"shifted_chebyshev_polynomial_w", fast(shifted_chebyshev_polynomial_w_function), METH_FASTCALL | METH_KEYWORDS,
-     "shifted_chebyshev_polynomial_w(x, n)\n"
-     "--\n"
-     "\n"
-     "Chebyshev polynomial of the fourth kind at 2 x - 1, shifted to the interval from 0 to 1.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  n: Tensor"},
     {},
 };
 
 PyMethodDef methods[] = {
-    {"mvlgamma", fast(mvlgamma_method), METH_FASTCALL | METH_KEYWORDS,
-     "mvlgamma($self, p)\n"
+    {"expand_as", fast(expand_as_method), METH_FASTCALL | METH_KEYWORDS,
+     "expand_as($self, other)\n"
      "--\n"
      "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
-    {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
-     "positive($self)\n"
-     "--\n"
-     "\n"
-     "The tensor itself, as unary plus gives it.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"ravel", fast(ravel_method), METH_FASTCALL | METH_KEYWORDS,
-     "ravel($self)\n"
-     "--\n"
-     "\n"
-     "The elements as a vector, as a view where the strides allow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"reshape_as", fast(reshape_as_method), METH_FASTCALL | METH_KEYWORDS,
-     "reshape_as($self, other)\n"
-     "--\n"
-     "\n"
-     "Elements of input in the sizes of other.\n"
+     "View of input expanded to the sizes of other.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
-    {"rot90", fast(rot90_method), METH_FASTCALL | METH_KEYWORDS,
-     "rot90($self, k=1, dims=[0, 1])\n"
+    {"flatten", fast(flatten_method), METH_FASTCALL | METH_KEYWORDS,
+     "flatten($self, start_dim=0, end_dim=-1)\n"
      "--\n"
      "\n"
-     "Plane of two dimensions turned k times by 90 degrees, from the first towards the second.\n"
+     "The dimensions from start_dim to end_dim merged into one.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  k: int, default 1\n"
-     "  dims: list of int, default [0, 1]"},
-    {"tile", fast(tile_method), METH_FASTCALL | METH_KEYWORDS,
-     "tile($self, dims)\n"
+     "  start_dim: int, default 0\n"
+     "  end_dim: int, default -1"},
+    {"fliplr", fast(fliplr_method), METH_FASTCALL | METH_KEYWORDS,
+     "fliplr($self)\n"
      "--\n"
      "\n"
-     "Copies of input side by side; fewer numbers than dimensions count from the last.\n"
+     "Columns in reversed order.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor\n"
-     "  dims: list of int"},
-    {"view_as", fast(view_as_method), METH_FASTCALL | METH_KEYWORDS,
-     "view_as($self, other)\n"
+     "  input: Tensor"},
+    {"flipud", fast(flipud_method), METH_FASTCALL | METH_KEYWORDS,
+     "flipud($self)\n"
      "--\n"
      "\n"
-     "View of input's memory in the sizes of other.\n"
+     "Rows in reversed order.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
+     "  input: Tensor"},
     {},
 };
 }  // namespace
@@ -1357,6 +888,7 @@ void register_composite_2(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("linalg", functions_linalg);
+  r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);
 }

@@ -143,6 +143,31 @@ PyObject* conv3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return conv3d_call(nullptr, args, nargs, kwnames);
 }
 
+// conv_transpose
+constexpr Param kConvTransposeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"output_padding", Kind::IntList},
+    {"groups", Kind::Int},
+    {"dilation", Kind::IntList},
+};
+const Spec kConvTransposeSpec{"conv_transpose", "conv_transpose(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out", kConvTransposeSpecParams};
+
+PyObject* conv_transpose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("conv_transpose", [&]() -> PyObject* {
+    const Spec& spec = kConvTransposeSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::conv_transpose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6), to_dims(spec, a, 7))), spec, a);
+  });
+}
+PyObject* conv_transpose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv_transpose_call(nullptr, args, nargs, kwnames);
+}
+
 // conv_transpose1d
 constexpr Param kConvTranspose1dSpecParams[] = {
     {"input", Kind::Tensor},
@@ -216,6 +241,31 @@ PyObject* conv_transpose3d_call(PyObject* self, PyObject* const* args, Py_ssize_
 }
 PyObject* conv_transpose3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return conv_transpose3d_call(nullptr, args, nargs, kwnames);
+}
+
+// conv_transpose_other
+constexpr Param kConvTransposeOtherSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"output_padding", Kind::IntList},
+    {"groups", Kind::Int},
+    {"dilation", Kind::IntList},
+};
+const Spec kConvTransposeOtherSpec{"conv_transpose_other", "conv_transpose_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out", kConvTransposeOtherSpecParams};
+
+PyObject* conv_transpose_other_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("conv_transpose_other", [&]() -> PyObject* {
+    const Spec& spec = kConvTransposeOtherSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::conv_transpose_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6), to_dims(spec, a, 7))), spec, a);
+  });
+}
+PyObject* conv_transpose_other_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return conv_transpose_other_call(nullptr, args, nargs, kwnames);
 }
 
 // convolution
@@ -314,6 +364,30 @@ PyObject* convolution_mode_input_backward_function(PyObject*, PyObject* const* a
   return convolution_mode_input_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// convolution_mode_other
+constexpr Param kConvolutionModeOtherSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor},
+    {"stride", Kind::IntList},
+    {"padding", Kind::Str},
+    {"dilation", Kind::IntList},
+    {"groups", Kind::Int},
+};
+const Spec kConvolutionModeOtherSpec{"convolution_mode_other", "convolution_mode_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor out", kConvolutionModeOtherSpecParams};
+
+PyObject* convolution_mode_other_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("convolution_mode_other", [&]() -> PyObject* {
+    const Spec& spec = kConvolutionModeOtherSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::convolution_mode_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_str(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
+  });
+}
+PyObject* convolution_mode_other_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return convolution_mode_other_call(nullptr, args, nargs, kwnames);
+}
+
 // convolution_mode_weight_backward
 constexpr Param kConvolutionModeWeightBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -336,6 +410,30 @@ PyObject* convolution_mode_weight_backward_call(PyObject* self, PyObject* const*
 }
 PyObject* convolution_mode_weight_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return convolution_mode_weight_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// convolution_other
+constexpr Param kConvolutionOtherSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"bias", Kind::OptTensor},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"dilation", Kind::IntList},
+    {"groups", Kind::Int},
+};
+const Spec kConvolutionOtherSpec{"convolution_other", "convolution_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", kConvolutionOtherSpecParams};
+
+PyObject* convolution_other_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("convolution_other", [&]() -> PyObject* {
+    const Spec& spec = kConvolutionOtherSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::convolution_other(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_dims(spec, a, 3), to_dims(spec, a, 4), to_dims(spec, a, 5), to_int(spec, a, 6))), spec, a);
+  });
+}
+PyObject* convolution_other_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return convolution_other_call(nullptr, args, nargs, kwnames);
 }
 
 // convolution_weight_backward
@@ -400,14 +498,7 @@ PyMethodDef functions_top[] = {
      "  stride: list of int (1), default [1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (1), default [1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv2d", fast(conv2d_function), METH_FASTCALL | METH_KEYWORDS,
      "Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 2\n"
      "dimensions of space.\n"
@@ -423,14 +514,7 @@ PyMethodDef functions_top[] = {
      "  stride: list of int (2), default [1, 1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (2), default [1, 1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv3d", fast(conv3d_function), METH_FASTCALL | METH_KEYWORDS,
      "Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 3\n"
      "dimensions of space.\n"
@@ -446,14 +530,7 @@ PyMethodDef functions_top[] = {
      "  stride: list of int (3), default [1, 1, 1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (3), default [1, 1, 1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv_transpose1d", fast(conv_transpose1d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose1d(input, weight, bias=None, stride=[1], padding=[0], output_padding=[0], groups=1, dilation=[1])\n"
      "--\n"
@@ -469,12 +546,7 @@ PyMethodDef functions_top[] = {
      "  padding: list of int (1), default [0]\n"
      "  output_padding: list of int (1), default [0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (1), default [1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))"},
+     "  dilation: list of int (1), default [1]"},
     {"conv_transpose2d", fast(conv_transpose2d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose2d(input, weight, bias=None, stride=[1, 1], padding=[0, 0], output_padding=[0, 0], groups=1, dilation=[1, 1])\n"
      "--\n"
@@ -490,12 +562,7 @@ PyMethodDef functions_top[] = {
      "  padding: list of int (2), default [0, 0]\n"
      "  output_padding: list of int (2), default [0, 0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (2), default [1, 1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))"},
+     "  dilation: list of int (2), default [1, 1]"},
     {"conv_transpose3d", fast(conv_transpose3d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose3d(input, weight, bias=None, stride=[1, 1, 1], padding=[0, 0, 0], output_padding=[0, 0, 0], groups=1, dilation=[1, 1, 1])\n"
      "--\n"
@@ -511,12 +578,7 @@ PyMethodDef functions_top[] = {
      "  padding: list of int (3), default [0, 0, 0]\n"
      "  output_padding: list of int (3), default [0, 0, 0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (3), default [1, 1, 1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))"},
+     "  dilation: list of int (3), default [1, 1, 1]"},
     {},
 };
 
@@ -537,6 +599,41 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = im2col(g, kernel_size, dilation, padding, stride)"},
+    {"conv_transpose", fast(conv_transpose_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)\n"
+     "--\n"
+     "\n"
+     "Transposed convolution over any number of dimensions of space.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None\n"
+     "  stride: list of int\n"
+     "  padding: list of int\n"
+     "  output_padding: list of int\n"
+     "  groups: int\n"
+     "  dilation: list of int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
+     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
+     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), ndim(weight) - 2)), shape(bias))"},
+    {"conv_transpose_other", fast(conv_transpose_other_function), METH_FASTCALL | METH_KEYWORDS,
+     "conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation)\n"
+     "--\n"
+     "\n"
+     "Transposed convolution of complex or whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None\n"
+     "  stride: list of int\n"
+     "  padding: list of int\n"
+     "  output_padding: list of int\n"
+     "  groups: int\n"
+     "  dilation: list of int"},
     {"convolution", fast(convolution_function), METH_FASTCALL | METH_KEYWORDS,
      "convolution(input, weight, bias, stride, padding, dilation, groups)\n"
      "--\n"
@@ -611,6 +708,20 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = convolution_mode(g, weight, None, stride, padding, dilation, groups)\n"
      "  gradient of weight = convolution_mode_weight_backward(grad, g, shape(weight), stride, padding, dilation, groups)"},
+    {"convolution_mode_other", fast(convolution_mode_other_function), METH_FASTCALL | METH_KEYWORDS,
+     "convolution_mode_other(input, weight, bias, stride, padding, dilation, groups)\n"
+     "--\n"
+     "\n"
+     "Convolution of complex or whole numbers with padding by a rule.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None\n"
+     "  stride: list of int\n"
+     "  padding: str\n"
+     "  dilation: list of int\n"
+     "  groups: int"},
     {"convolution_mode_weight_backward", fast(convolution_mode_weight_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "convolution_mode_weight_backward(grad, input, size, stride, padding, dilation, groups)\n"
      "--\n"
@@ -629,6 +740,20 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = convolution_mode(input, g, None, stride, padding, dilation, groups)\n"
      "  gradient of input = convolution_mode_input_backward(grad, g, shape(input), stride, padding, dilation, groups)"},
+    {"convolution_other", fast(convolution_other_function), METH_FASTCALL | METH_KEYWORDS,
+     "convolution_other(input, weight, bias, stride, padding, dilation, groups)\n"
+     "--\n"
+     "\n"
+     "Convolution of complex or whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  bias: Tensor or None\n"
+     "  stride: list of int\n"
+     "  padding: list of int\n"
+     "  dilation: list of int\n"
+     "  groups: int"},
     {"convolution_weight_backward", fast(convolution_weight_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "convolution_weight_backward(grad, input, size, stride, padding, dilation, groups)\n"
      "--\n"
@@ -681,14 +806,7 @@ PyMethodDef functions_nn_functional[] = {
      "  stride: list of int (1), default [1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (1), default [1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv2d", fast(conv2d_function), METH_FASTCALL | METH_KEYWORDS,
      "Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 2\n"
      "dimensions of space.\n"
@@ -704,14 +822,7 @@ PyMethodDef functions_nn_functional[] = {
      "  stride: list of int (2), default [1, 1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (2), default [1, 1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv3d", fast(conv3d_function), METH_FASTCALL | METH_KEYWORDS,
      "Cross-correlation of input [N, C_in, ...] with weight [C_out, C_in / groups, ...] over 3\n"
      "dimensions of space.\n"
@@ -727,14 +838,7 @@ PyMethodDef functions_nn_functional[] = {
      "  stride: list of int (3), default [1, 1, 1]\n"
      "  padding: str, default 'valid'\n"
      "  dilation: list of int (3), default [1, 1, 1]\n"
-     "  groups: int, default 1\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))\n"
-     "  gradient of input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)"},
+     "  groups: int, default 1"},
     {"conv_transpose1d", fast(conv_transpose1d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose1d(input, weight, bias=None, stride=[1], padding=[0], output_padding=[0], groups=1, dilation=[1])\n"
      "--\n"
@@ -750,12 +854,7 @@ PyMethodDef functions_nn_functional[] = {
      "  padding: list of int (1), default [0]\n"
      "  output_padding: list of int (1), default [0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (1), default [1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))"},
+     "  dilation: list of int (1), default [1]"},
     {"conv_transpose2d", fast(conv_transpose2d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose2d(input, weight, bias=None, stride=[1, 1], padding=[0, 0], output_padding=[0, 0], groups=1, dilation=[1, 1])\n"
      "--\n"
@@ -771,12 +870,7 @@ PyMethodDef functions_nn_functional[] = {
      "  padding: list of int (2), default [0, 0]\n"
      "  output_padding: list of int (2), default [0, 0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (2), default [1, 1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))"},
+     "  dilation: list of int (2), default [1, 1]"},
     {"conv_transpose3d", fast(conv_transpose3d_function), METH_FASTCALL | METH_KEYWORDS,
      "conv_transpose3d(input, weight, bias=None, stride=[1, 1, 1], padding=[0, 0, 0], output_padding=[0, 0, 0], groups=1, dilation=[1, 1, 1])\n"
      "--\n"
@@ -792,12 +886,7 @@ PyMethodDef functions_nn_functional[] = {
      "  padding: list of int (3), default [0, 0, 0]\n"
      "  output_padding: list of int (3), default [0, 0, 0]\n"
      "  groups: int, default 1\n"
-     "  dilation: list of int (3), default [1, 1, 1]\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = convolution(g, weight, None, stride, padding, dilation, groups)\n"
-     "  gradient of weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)\n"
-     "  gradient of bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))"},
+     "  dilation: list of int (3), default [1, 1, 1]"},
     {"fold", fast(col2im_function), METH_FASTCALL | METH_KEYWORDS,
      "fold(input, output_size, kernel_size, dilation=[1, 1], padding=[0, 0], stride=[1, 1])\n"
      "--\n"

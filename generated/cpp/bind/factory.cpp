@@ -92,6 +92,29 @@ PyObject* blackman_window_function(PyObject*, PyObject* const* args, Py_ssize_t 
   return blackman_window_call(nullptr, args, nargs, kwnames);
 }
 
+// combination_places
+constexpr Param kCombinationPlacesSpecParams[] = {
+    {"n", Kind::Int},
+    {"r", Kind::Int},
+    {"with_replacement", Kind::Bool},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kCombinationPlacesSpec{"combination_places", "combination_places(int n, int r, bool with_replacement) -> Tensor<i64> out", kCombinationPlacesSpecParams};
+
+PyObject* combination_places_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("combination_places", [&]() -> PyObject* {
+    const Spec& spec = kCombinationPlacesSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return wrap_leaf(ops::combination_places(to_int(spec, a, 0), to_int(spec, a, 1), to_bool(spec, a, 2)), a[4]);
+  });
+}
+PyObject* combination_places_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return combination_places_call(nullptr, args, nargs, kwnames);
+}
+
 // empty
 constexpr Param kEmptySpecParams[] = {
     {"size", Kind::IntList},
@@ -164,6 +187,32 @@ PyObject* fftfreq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
   return fftfreq_call(nullptr, args, nargs, kwnames);
 }
 
+// filter_rows
+constexpr Param kFilterRowsSpecParams[] = {
+    {"length", Kind::Int},
+    {"size", Kind::Int},
+    {"scale", Kind::FloatList},
+    {"dim", Kind::Int},
+    {"cubic", Kind::Bool},
+    {"align_corners", Kind::Bool},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kFilterRowsSpec{"filter_rows", "filter_rows(int length, int size, float[] scale, int dim, bool cubic, bool align_corners) -> Tensor out", kFilterRowsSpecParams};
+
+PyObject* filter_rows_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("filter_rows", [&]() -> PyObject* {
+    const Spec& spec = kFilterRowsSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(6)) to_device(spec, a, 6);  // refuses what is not there
+    return wrap_leaf(ops::filter_rows(to_int(spec, a, 0), to_int(spec, a, 1), to_doubles(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4), to_bool(spec, a, 5)), a[7]);
+  });
+}
+PyObject* filter_rows_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return filter_rows_call(nullptr, args, nargs, kwnames);
+}
+
 // full
 constexpr Param kFullSpecParams[] = {
     {"size", Kind::IntList},
@@ -187,6 +236,28 @@ PyObject* full_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
 }
 PyObject* full_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return full_call(nullptr, args, nargs, kwnames);
+}
+
+// grid_corners
+constexpr Param kGridCornersSpecParams[] = {
+    {"n", Kind::Int},
+    {"width", Kind::Int},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kGridCornersSpec{"grid_corners", "grid_corners(int n, int width) -> Tensor<i64> out", kGridCornersSpecParams};
+
+PyObject* grid_corners_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_corners", [&]() -> PyObject* {
+    const Spec& spec = kGridCornersSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
+    return wrap_leaf(ops::grid_corners(to_int(spec, a, 0), to_int(spec, a, 1)), a[3]);
+  });
+}
+PyObject* grid_corners_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_corners_call(nullptr, args, nargs, kwnames);
 }
 
 // hamming_window
@@ -359,6 +430,27 @@ PyObject* rfftfreq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 PyObject* rfftfreq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return rfftfreq_call(nullptr, args, nargs, kwnames);
+}
+
+// sizes_tensor
+constexpr Param kSizesTensorSpecParams[] = {
+    {"sizes", Kind::IntList},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kSizesTensorSpec{"sizes_tensor", "sizes_tensor(int[] sizes) -> Tensor<i64> out", kSizesTensorSpecParams};
+
+PyObject* sizes_tensor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sizes_tensor", [&]() -> PyObject* {
+    const Spec& spec = kSizesTensorSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) to_device(spec, a, 1);  // refuses what is not there
+    return wrap_leaf(ops::sizes_tensor(to_dims(spec, a, 0)), a[2]);
+  });
+}
+PyObject* sizes_tensor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sizes_tensor_call(nullptr, args, nargs, kwnames);
 }
 
 // tril_indices
@@ -619,11 +711,57 @@ PyMethodDef functions_fft[] = {
      "  dtype: dtype or None, default None"},
     {},
 };
+
+PyMethodDef functions_internal[] = {
+    {"combination_places", fast(combination_places_function), METH_FASTCALL | METH_KEYWORDS,
+     "combination_places(n, r, with_replacement)\n"
+     "--\n"
+     "\n"
+     "Every choice of r of the numbers below n in their order, a row each.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  r: int\n"
+     "  with_replacement: bool"},
+    {"filter_rows", fast(filter_rows_function), METH_FASTCALL | METH_KEYWORDS,
+     "filter_rows(length, size, scale, dim, cubic, align_corners)\n"
+     "--\n"
+     "\n"
+     "The matrix that resamples a line of length elements to size of them by a triangular or cubic\n"
+     "filter, each row adding up to 1.\n"
+     "\n"
+     "Args:\n"
+     "  length: int\n"
+     "  size: int\n"
+     "  scale: list of float\n"
+     "  dim: int\n"
+     "  cubic: bool\n"
+     "  align_corners: bool"},
+    {"grid_corners", fast(grid_corners_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_corners(n, width)\n"
+     "--\n"
+     "\n"
+     "Offsets to the neighbours of a place in n dimensions, width of them along each.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  width: int"},
+    {"sizes_tensor", fast(sizes_tensor_function), METH_FASTCALL | METH_KEYWORDS,
+     "sizes_tensor(sizes)\n"
+     "--\n"
+     "\n"
+     "Sizes as a vector of whole numbers.\n"
+     "\n"
+     "Args:\n"
+     "  sizes: list of int"},
+    {},
+};
 }  // namespace
 
 void register_factory(Registry& r) {
   r.add("", functions_top);
   r.add("fft", functions_fft);
+  r.add("internal", functions_internal);
 }
 
 }  // namespace tp::python

@@ -414,13 +414,19 @@ constexpr Param kIstftSpecParams[] = {
 };
 const Spec kIstftSpec{"istft", "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out", kIstftSpecParams};
 
-const Spec* const istft_specs[] = {&kIstftSpec};
-const PythonOp istft_python{"istft", "tensorplay._composed.signal", "istft", istft_specs};
+PyObject* istft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("istft", [&]() -> PyObject* {
+    const Spec& spec = kIstftSpec;
+    Slots<10> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::istft(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, true), to_bool(spec, a, 6, false), to_opt_bool(spec, a, 7), to_opt_int(spec, a, 8), to_bool(spec, a, 9, false))), spec, a);
+  });
+}
 PyObject* istft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(istft_python, nullptr, args, nargs, kwnames);
+  return istft_call(nullptr, args, nargs, kwnames);
 }
 PyObject* istft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(istft_python, self, args, nargs, kwnames);
+  return istft_call(self, args, nargs, kwnames);
 }
 
 // rfft
@@ -501,13 +507,40 @@ constexpr Param kStftSpecParams[] = {
 };
 const Spec kStftSpec{"stft", "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out", kStftSpecParams};
 
-const Spec* const stft_specs[] = {&kStftSpec};
-const PythonOp stft_python{"stft", "tensorplay._composed.signal", "stft", stft_specs};
+PyObject* stft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("stft", [&]() -> PyObject* {
+    const Spec& spec = kStftSpec;
+    Slots<10> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::stft(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5, true), to_str(spec, a, 6, "reflect"), to_bool(spec, a, 7, false), to_opt_bool(spec, a, 8), to_opt_bool(spec, a, 9))), spec, a);
+  });
+}
 PyObject* stft_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(stft_python, nullptr, args, nargs, kwnames);
+  return stft_call(nullptr, args, nargs, kwnames);
 }
 PyObject* stft_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(stft_python, self, args, nargs, kwnames);
+  return stft_call(self, args, nargs, kwnames);
+}
+
+// window_of
+constexpr Param kWindowOfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"window", Kind::OptTensor},
+    {"width", Kind::Int},
+    {"n_fft", Kind::Int},
+};
+const Spec kWindowOfSpec{"window_of", "window_of(Tensor input, Tensor? window, int width, int n_fft) -> Tensor out", kWindowOfSpecParams};
+
+PyObject* window_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("window_of", [&]() -> PyObject* {
+    const Spec& spec = kWindowOfSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::window_of(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3))), spec, a);
+  });
+}
+PyObject* window_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return window_of_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -829,6 +862,17 @@ PyMethodDef functions_internal[] = {
      "  dim: int\n"
      "  n: int\n"
      "  inside: float"},
+    {"window_of", fast(window_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "window_of(input, window, width, n_fft)\n"
+     "--\n"
+     "\n"
+     "A window, or ones, with zeros on both sides up to n_fft.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  window: Tensor or None\n"
+     "  width: int\n"
+     "  n_fft: int"},
     {},
 };
 

@@ -484,13 +484,19 @@ constexpr Param kCovSpecParams[] = {
 };
 const Spec kCovSpec{"cov", "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out", kCovSpecParams};
 
-const Spec* const cov_specs[] = {&kCovSpec};
-const PythonOp cov_python{"cov", "tensorplay._composed.order", "cov", cov_specs};
+PyObject* cov_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cov", [&]() -> PyObject* {
+    const Spec& spec = kCovSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cov(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
 PyObject* cov_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cov_python, nullptr, args, nargs, kwnames);
+  return cov_call(nullptr, args, nargs, kwnames);
 }
 PyObject* cov_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cov_python, self, args, nargs, kwnames);
+  return cov_call(self, args, nargs, kwnames);
 }
 
 // cov_rows
@@ -512,6 +518,28 @@ PyObject* cov_rows_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return cov_rows_call(nullptr, args, nargs, kwnames);
 }
 
+// cov_weighted
+constexpr Param kCovWeightedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"correction", Kind::Int},
+    {"fweights", Kind::OptTensor},
+    {"aweights", Kind::OptTensor},
+    {"alone", Kind::Bool},
+};
+const Spec kCovWeightedSpec{"cov_weighted", "cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out", kCovWeightedSpecParams};
+
+PyObject* cov_weighted_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cov_weighted", [&]() -> PyObject* {
+    const Spec& spec = kCovWeightedSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cov_weighted(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* cov_weighted_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cov_weighted_call(nullptr, args, nargs, kwnames);
+}
+
 // cross
 constexpr Param kCrossSpecParams[] = {
     {"input", Kind::Tensor},
@@ -521,13 +549,20 @@ constexpr Param kCrossSpecParams[] = {
 };
 const Spec kCrossSpec{"cross", "cross(Tensor input, Tensor other, int? dim=None) -> Tensor out", kCrossSpecParams};
 
-const Spec* const cross_specs[] = {&kCrossSpec};
-const PythonOp cross_python{"cross", "tensorplay._composed.contract", "cross", cross_specs};
+PyObject* cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cross", [&]() -> PyObject* {
+    const Spec& spec = kCrossSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), a[3]);
+    return kept(wrap(ops::cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
+  });
+}
 PyObject* cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cross_python, nullptr, args, nargs, kwnames);
+  return cross_call(nullptr, args, nargs, kwnames);
 }
 PyObject* cross_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cross_python, self, args, nargs, kwnames);
+  return cross_call(self, args, nargs, kwnames);
 }
 
 // det
@@ -580,6 +615,25 @@ PyObject* dot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 const PythonOp einsum_python{"einsum", "tensorplay._composed.contract", "einsum", {}};
 PyObject* einsum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_python(einsum_python, nullptr, args, nargs, kwnames);
+}
+
+// householder_product
+constexpr Param kHouseholderProductSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"tau", Kind::Tensor},
+};
+const Spec kHouseholderProductSpec{"householder_product", "householder_product(Tensor input, Tensor tau) -> Tensor out", kHouseholderProductSpecParams};
+
+PyObject* householder_product_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("householder_product", [&]() -> PyObject* {
+    const Spec& spec = kHouseholderProductSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::householder_product(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* householder_product_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return householder_product_call(nullptr, args, nargs, kwnames);
 }
 
 // inner
@@ -646,288 +700,6 @@ PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
 }
 PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return inv_ex_call(nullptr, args, nargs, kwnames);
-}
-
-// inv_ex_core
-constexpr Param kInvExCoreSpecParams[] = {
-    {"A", Kind::Tensor},
-};
-const Spec kInvExCoreSpec{"inv_ex_core", "inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)", kInvExCoreSpecParams};
-constexpr const char* kInvExCoreResultFields[] = {"inverse", "info"};
-const ResultType kInvExCoreResult{"inv_ex_core", kInvExCoreResultFields};
-
-PyObject* inv_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("inv_ex_core", [&]() -> PyObject* {
-    const Spec& spec = kInvExCoreSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kInvExCoreResult, ops::inv_ex_core(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* inv_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return inv_ex_core_call(nullptr, args, nargs, kwnames);
-}
-
-// kron
-constexpr Param kKronSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
-
-PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("kron", [&]() -> PyObject* {
-    const Spec& spec = kKronSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return kron_call(nullptr, args, nargs, kwnames);
-}
-PyObject* kron_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return kron_call(self, args, nargs, kwnames);
-}
-
-// linalg_cholesky
-constexpr Param kLinalgCholeskySpecParams[] = {
-    {"A", Kind::Tensor},
-    {"upper", Kind::Bool, true, true},
-};
-const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
-
-PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_cholesky", [&]() -> PyObject* {
-    const Spec& spec = kLinalgCholeskySpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
-  });
-}
-PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_cholesky_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_cross
-constexpr Param kLinalgCrossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"dim", Kind::Int, true, true},
-};
-const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
-
-PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_cross", [&]() -> PyObject* {
-    const Spec& spec = kLinalgCrossSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
-  });
-}
-PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_cross_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eig
-constexpr Param kLinalgEigSpecParams[] = {
-    {"A", Kind::Tensor},
-};
-const Spec kLinalgEigSpec{"linalg_eig", "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEigSpecParams};
-constexpr const char* kLinalgEigResultFields[] = {"eigenvalues", "eigenvectors"};
-const ResultType kLinalgEigResult{"linalg_eig", kLinalgEigResultFields};
-
-PyObject* linalg_eig_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_eig", [&]() -> PyObject* {
-    const Spec& spec = kLinalgEigSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* linalg_eig_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eig_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eigh
-constexpr Param kLinalgEighSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"UPLO", Kind::Str, true},
-};
-const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
-constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
-const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
-
-PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_eigh", [&]() -> PyObject* {
-    const Spec& spec = kLinalgEighSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
-  });
-}
-PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eigh_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eigvals
-constexpr Param kLinalgEigvalsSpecParams[] = {
-    {"A", Kind::Tensor},
-};
-const Spec kLinalgEigvalsSpec{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", kLinalgEigvalsSpecParams};
-
-PyObject* linalg_eigvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_eigvals", [&]() -> PyObject* {
-    const Spec& spec = kLinalgEigvalsSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* linalg_eigvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eigvals_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_eigvalsh
-constexpr Param kLinalgEigvalshSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"UPLO", Kind::Str, true},
-};
-const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
-
-PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_eigvalsh", [&]() -> PyObject* {
-    const Spec& spec = kLinalgEigvalshSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
-  });
-}
-PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_eigvalsh_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_lstsq
-constexpr Param kLinalgLstsqSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"B", Kind::Tensor},
-    {"rcond", Kind::OptFloat, true},
-    {"driver", Kind::OptStr, true, true},
-};
-const Spec kLinalgLstsqSpec{"linalg_lstsq", "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", kLinalgLstsqSpecParams};
-constexpr const char* kLinalgLstsqResultFields[] = {"solution", "residuals", "rank", "singular_values"};
-const ResultType kLinalgLstsqResult{"linalg_lstsq", kLinalgLstsqResultFields};
-
-PyObject* linalg_lstsq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_lstsq", [&]() -> PyObject* {
-    const Spec& spec = kLinalgLstsqSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgLstsqResult, ops::linalg_lstsq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
-  });
-}
-PyObject* linalg_lstsq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_lstsq_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_lu
-constexpr Param kLinalgLuSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"pivot", Kind::Bool, true, true},
-};
-const Spec kLinalgLuSpec{"linalg_lu", "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kLinalgLuSpecParams};
-constexpr const char* kLinalgLuResultFields[] = {"P", "L", "U"};
-const ResultType kLinalgLuResult{"linalg_lu", kLinalgLuResultFields};
-
-PyObject* linalg_lu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_lu", [&]() -> PyObject* {
-    const Spec& spec = kLinalgLuSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
-  });
-}
-PyObject* linalg_lu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_lu_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_lu_solve
-constexpr Param kLinalgLuSolveSpecParams[] = {
-    {"LU", Kind::Tensor},
-    {"pivots", Kind::Tensor},
-    {"B", Kind::Tensor},
-    {"left", Kind::Bool, true, true},
-    {"adjoint", Kind::Bool, true, true},
-};
-const Spec kLinalgLuSolveSpec{"linalg_lu_solve", "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", kLinalgLuSolveSpecParams};
-
-PyObject* linalg_lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_lu_solve", [&]() -> PyObject* {
-    const Spec& spec = kLinalgLuSolveSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
-  });
-}
-PyObject* linalg_lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_lu_solve_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_norm
-constexpr Param kLinalgNorm1SpecParams[] = {
-    {"A", Kind::Tensor},
-    {"ord", Kind::Str},
-    {"dim", Kind::OptIntList, true},
-    {"keepdim", Kind::Bool, true},
-    {"dtype", Kind::OptDtype, true, true},
-};
-const Spec kLinalgNorm1Spec{"linalg_norm", "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNorm1SpecParams};
-constexpr Param kLinalgNormSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"ord", Kind::OptScalar, true},
-    {"dim", Kind::OptIntList, true},
-    {"keepdim", Kind::Bool, true},
-    {"dtype", Kind::OptDtype, true, true},
-};
-const Spec kLinalgNormSpec{"linalg_norm", "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNormSpecParams};
-
-PyObject* linalg_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_norm", [&]() -> PyObject* {
-    Slots<5> a;
-    if (const Spec& spec = kLinalgNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
-    }
-    if (const Spec& spec = kLinalgNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
-    }
-    no_match({&kLinalgNorm1Spec, &kLinalgNormSpec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_norm_call(nullptr, args, nargs, kwnames);
-}
-
-// linalg_qr
-constexpr Param kLinalgQrSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"mode", Kind::Str, true},
-};
-const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
-constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
-const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
-
-PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("linalg_qr", [&]() -> PyObject* {
-    const Spec& spec = kLinalgQrSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
-  });
-}
-PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return linalg_qr_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -1130,7 +902,7 @@ PyMethodDef functions_top[] = {
      "  gradient of input = g * conj(tensor)\n"
      "  gradient of tensor = g * conj(input)"},
     {"einsum", fast(einsum_function), METH_FASTCALL | METH_KEYWORDS,
-     "einsum(equation, *operands)\n"
+     "einsum(equation, operands)\n"
      "--\n"
      "\n"
      "Products of tensors summed by an equation that names their dimensions, as 'bij,bjk->bik'.\n"
@@ -1150,15 +922,18 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
-    {"kron", fast(kron_function), METH_FASTCALL | METH_KEYWORDS,
-     "kron(input, other)\n"
+    {"orgqr", fast(householder_product_function), METH_FASTCALL | METH_KEYWORDS,
+     "orgqr(input, tau)\n"
      "--\n"
      "\n"
-     "Kronecker product, a copy of other scaled by each element of input.\n"
+     "First columns of the product of Householder reflections, given by the columns below the\n"
+     "diagonal and their factors, as geqrf gives them.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  other: Tensor"},
+     "  tau: Tensor\n"
+     "\n"
+     "Reference: Schreiber and Van Loan 1989"},
     {},
 };
 
@@ -1225,160 +1000,23 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  correction: int"},
-    {"inv_ex_core", fast(inv_ex_core_function), METH_FASTCALL | METH_KEYWORDS,
-     "inv_ex_core(A)\n"
+    {"cov_weighted", fast(cov_weighted_function), METH_FASTCALL | METH_KEYWORDS,
+     "cov_weighted(input, correction, fweights, aweights, alone)\n"
      "--\n"
      "\n"
-     "Inverses and how far elimination came.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))"},
-    {"linalg_cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_cholesky(A, *, upper=False)\n"
-     "--\n"
-     "\n"
-     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  upper: bool, default False"},
-    {"linalg_cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_cross(input, other, *, dim=-1)\n"
-     "--\n"
-     "\n"
-     "Vector product along a dimension of size 3.\n"
+     "Covariances of variables, one a row, whose observations have weights; a lone variable's\n"
+     "variance has no dimension.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  dim: int, default -1"},
-    {"linalg_eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eig(A)\n"
-     "--\n"
-     "\n"
-     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
-     "coincide their vectors have no derivative.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
-    {"linalg_eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eigh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Giles 2008, section 3.1"},
-    {"linalg_eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eigvals(A)\n"
-     "--\n"
-     "\n"
-     "Complex eigenvalues of square matrices, in no particular order.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor"},
-    {"linalg_eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_eigvalsh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'"},
-    {"linalg_lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_lstsq(A, B, rcond=None, *, driver=None)\n"
-     "--\n"
-     "\n"
-     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
-     "singular values; every driver computes by singular values.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  B: Tensor\n"
-     "  rcond: float or None, default None\n"
-     "  driver: str or None, default None"},
-    {"linalg_lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_lu(A, *, pivot=True)\n"
-     "--\n"
-     "\n"
-     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  pivot: bool, default True"},
-    {"linalg_lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
-     "--\n"
-     "\n"
-     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
-     "factors of A.\n"
-     "\n"
-     "Args:\n"
-     "  LU: Tensor\n"
-     "  pivots: Tensor\n"
-     "  B: Tensor\n"
-     "  left: bool, default True\n"
-     "  adjoint: bool, default False\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
-     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
-    {"linalg_norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
-     "\n"
-     "Forms:\n"
-     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
-     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  ord: str\n"
-     "  dim: list of int or None, default None\n"
-     "  keepdim: bool, default False\n"
-     "  dtype: dtype or None, default None"},
-    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "linalg_qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
+     "  correction: int\n"
+     "  fweights: Tensor or None\n"
+     "  aweights: Tensor or None\n"
+     "  alone: bool"},
     {},
 };
 
 PyMethodDef functions_linalg[] = {
-    {"cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
-     "cholesky(A, *, upper=False)\n"
-     "--\n"
-     "\n"
-     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  upper: bool, default False"},
     {"cholesky_ex", fast(cholesky_ex_function), METH_FASTCALL | METH_KEYWORDS,
      "cholesky_ex(A, *, upper=False, check_errors=False)\n"
      "--\n"
@@ -1401,16 +1039,6 @@ PyMethodDef functions_linalg[] = {
      "Args:\n"
      "  A: Tensor\n"
      "  p: str"},
-    {"cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
-     "cross(input, other, *, dim=-1)\n"
-     "--\n"
-     "\n"
-     "Vector product along a dimension of size 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "  dim: int, default -1"},
     {"det", fast(det_function), METH_FASTCALL | METH_KEYWORDS,
      "det(A)\n"
      "--\n"
@@ -1423,51 +1051,18 @@ PyMethodDef functions_linalg[] = {
      "\n"
      "Derivative:\n"
      "  gradient of A = unsqueeze(unsqueeze(g, -1), -1) * conj(det_cofactor(A))"},
-    {"eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
-     "eig(A)\n"
+    {"householder_product", fast(householder_product_function), METH_FASTCALL | METH_KEYWORDS,
+     "householder_product(input, tau)\n"
      "--\n"
      "\n"
-     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
-     "coincide their vectors have no derivative.\n"
+     "First columns of the product of Householder reflections, given by the columns below the\n"
+     "diagonal and their factors, as geqrf gives them.\n"
      "\n"
      "Args:\n"
-     "  A: Tensor\n"
+     "  input: Tensor\n"
+     "  tau: Tensor\n"
      "\n"
-     "Derivative:\n"
-     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
-    {"eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
-     "\n"
-     "Reference: Giles 2008, section 3.1"},
-    {"eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigvals(A)\n"
-     "--\n"
-     "\n"
-     "Complex eigenvalues of square matrices, in no particular order.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor"},
-    {"eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigvalsh(A, UPLO='L')\n"
-     "--\n"
-     "\n"
-     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  UPLO: str, default 'L'"},
+     "Reference: Schreiber and Van Loan 1989"},
     {"inv", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
      "inv(A)\n"
      "--\n"
@@ -1504,72 +1099,6 @@ PyMethodDef functions_linalg[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
-    {"lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
-     "lstsq(A, B, rcond=None, *, driver=None)\n"
-     "--\n"
-     "\n"
-     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
-     "singular values; every driver computes by singular values.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  B: Tensor\n"
-     "  rcond: float or None, default None\n"
-     "  driver: str or None, default None"},
-    {"lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu(A, *, pivot=True)\n"
-     "--\n"
-     "\n"
-     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  pivot: bool, default True"},
-    {"lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
-     "--\n"
-     "\n"
-     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
-     "factors of A.\n"
-     "\n"
-     "Args:\n"
-     "  LU: Tensor\n"
-     "  pivots: Tensor\n"
-     "  B: Tensor\n"
-     "  left: bool, default True\n"
-     "  adjoint: bool, default False\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
-     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
-    {"norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
-     "\n"
-     "Forms:\n"
-     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
-     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  ord: str\n"
-     "  dim: list of int or None, default None\n"
-     "  keepdim: bool, default False\n"
-     "  dtype: dtype or None, default None"},
-    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "qr(A, mode='reduced')\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
-     "and in mode complete for square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  mode: str, default 'reduced'\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
-     "\n"
-     "Reference: Walter and Lehmann 2018"},
     {},
 };
 
@@ -1808,15 +1337,6 @@ PyMethodDef methods[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
-    {"kron", fast(kron_method), METH_FASTCALL | METH_KEYWORDS,
-     "kron($self, other)\n"
-     "--\n"
-     "\n"
-     "Kronecker product, a copy of other scaled by each element of input.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
     {},
 };
 }  // namespace

@@ -6,6 +6,373 @@
 namespace tp::python {
 namespace {
 
+// inv_ex_core
+constexpr Param kInvExCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kInvExCoreSpec{"inv_ex_core", "inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)", kInvExCoreSpecParams};
+constexpr const char* kInvExCoreResultFields[] = {"inverse", "info"};
+const ResultType kInvExCoreResult{"inv_ex_core", kInvExCoreResultFields};
+
+PyObject* inv_ex_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("inv_ex_core", [&]() -> PyObject* {
+    const Spec& spec = kInvExCoreSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kInvExCoreResult, ops::inv_ex_core(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* inv_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_ex_core_call(nullptr, args, nargs, kwnames);
+}
+
+// kron
+constexpr Param kKronSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kKronSpec{"kron", "kron(Tensor input, Tensor other) -> Tensor out", kKronSpecParams};
+
+PyObject* kron_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("kron", [&]() -> PyObject* {
+    const Spec& spec = kKronSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
+    return kept(wrap(ops::kron(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* kron_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kron_call(nullptr, args, nargs, kwnames);
+}
+PyObject* kron_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return kron_call(self, args, nargs, kwnames);
+}
+
+// ldl_core
+constexpr Param kLdlCoreSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"hermitian", Kind::Bool},
+};
+const Spec kLdlCoreSpec{"ldl_core", "ldl_core(Tensor A, bool hermitian) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)", kLdlCoreSpecParams};
+constexpr const char* kLdlCoreResultFields[] = {"LD", "pivots", "info"};
+const ResultType kLdlCoreResult{"ldl_core", kLdlCoreResultFields};
+
+PyObject* ldl_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("ldl_core", [&]() -> PyObject* {
+    const Spec& spec = kLdlCoreSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLdlCoreResult, ops::ldl_core(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1))), spec, a);
+  });
+}
+PyObject* ldl_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldl_core_call(nullptr, args, nargs, kwnames);
+}
+
+// ldl_factor
+constexpr Param kLdlFactorSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"hermitian", Kind::Bool, true, true},
+};
+const Spec kLdlFactorSpec{"ldl_factor", "ldl_factor(Tensor A, *, bool hermitian=False) -> (Tensor LD, Tensor<i32> pivots)", kLdlFactorSpecParams};
+constexpr const char* kLdlFactorResultFields[] = {"LD", "pivots"};
+const ResultType kLdlFactorResult{"ldl_factor", kLdlFactorResultFields};
+
+PyObject* ldl_factor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("ldl_factor", [&]() -> PyObject* {
+    const Spec& spec = kLdlFactorSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLdlFactorResult, ops::ldl_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* ldl_factor_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldl_factor_call(nullptr, args, nargs, kwnames);
+}
+
+// ldl_factor_ex
+constexpr Param kLdlFactorExSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"hermitian", Kind::Bool, true, true},
+    {"check_errors", Kind::Bool, true, true},
+};
+const Spec kLdlFactorExSpec{"ldl_factor_ex", "ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)", kLdlFactorExSpecParams};
+constexpr const char* kLdlFactorExResultFields[] = {"LD", "pivots", "info"};
+const ResultType kLdlFactorExResult{"ldl_factor_ex", kLdlFactorExResultFields};
+
+PyObject* ldl_factor_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("ldl_factor_ex", [&]() -> PyObject* {
+    const Spec& spec = kLdlFactorExSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLdlFactorExResult, ops::ldl_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* ldl_factor_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldl_factor_ex_call(nullptr, args, nargs, kwnames);
+}
+
+// ldl_solve
+constexpr Param kLdlSolveSpecParams[] = {
+    {"LD", Kind::Tensor},
+    {"pivots", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"hermitian", Kind::Bool, true, true},
+};
+const Spec kLdlSolveSpec{"ldl_solve", "ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor out", kLdlSolveSpecParams};
+
+PyObject* ldl_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("ldl_solve", [&]() -> PyObject* {
+    const Spec& spec = kLdlSolveSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::ldl_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, false))), spec, a);
+  });
+}
+PyObject* ldl_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return ldl_solve_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_cholesky
+constexpr Param kLinalgCholeskySpecParams[] = {
+    {"A", Kind::Tensor},
+    {"upper", Kind::Bool, true, true},
+};
+const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
+
+PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_cholesky", [&]() -> PyObject* {
+    const Spec& spec = kLinalgCholeskySpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* linalg_cholesky_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_cholesky_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_cross
+constexpr Param kLinalgCrossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"dim", Kind::Int, true, true},
+};
+const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
+
+PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_cross", [&]() -> PyObject* {
+    const Spec& spec = kLinalgCrossSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
+  });
+}
+PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_cross_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eig
+constexpr Param kLinalgEigSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLinalgEigSpec{"linalg_eig", "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEigSpecParams};
+constexpr const char* kLinalgEigResultFields[] = {"eigenvalues", "eigenvectors"};
+const ResultType kLinalgEigResult{"linalg_eig", kLinalgEigResultFields};
+
+PyObject* linalg_eig_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eig", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* linalg_eig_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eig_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigh
+constexpr Param kLinalgEighSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
+constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
+const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
+
+PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigh", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEighSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
+  });
+}
+PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigvals
+constexpr Param kLinalgEigvalsSpecParams[] = {
+    {"A", Kind::Tensor},
+};
+const Spec kLinalgEigvalsSpec{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", kLinalgEigvalsSpecParams};
+
+PyObject* linalg_eigvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigvals", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigvalsSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* linalg_eigvals_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigvals_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_eigvalsh
+constexpr Param kLinalgEigvalshSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"UPLO", Kind::Str, true},
+};
+const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
+
+PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_eigvalsh", [&]() -> PyObject* {
+    const Spec& spec = kLinalgEigvalshSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
+  });
+}
+PyObject* linalg_eigvalsh_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_eigvalsh_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lstsq
+constexpr Param kLinalgLstsqSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"rcond", Kind::OptFloat, true},
+    {"driver", Kind::OptStr, true, true},
+};
+const Spec kLinalgLstsqSpec{"linalg_lstsq", "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", kLinalgLstsqSpecParams};
+constexpr const char* kLinalgLstsqResultFields[] = {"solution", "residuals", "rank", "singular_values"};
+const ResultType kLinalgLstsqResult{"linalg_lstsq", kLinalgLstsqResultFields};
+
+PyObject* linalg_lstsq_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lstsq", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLstsqSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgLstsqResult, ops::linalg_lstsq(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_double(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
+  });
+}
+PyObject* linalg_lstsq_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lstsq_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lu
+constexpr Param kLinalgLuSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"pivot", Kind::Bool, true, true},
+};
+const Spec kLinalgLuSpec{"linalg_lu", "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kLinalgLuSpecParams};
+constexpr const char* kLinalgLuResultFields[] = {"P", "L", "U"};
+const ResultType kLinalgLuResult{"linalg_lu", kLinalgLuResultFields};
+
+PyObject* linalg_lu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lu", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLuSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
+  });
+}
+PyObject* linalg_lu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lu_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_lu_solve
+constexpr Param kLinalgLuSolveSpecParams[] = {
+    {"LU", Kind::Tensor},
+    {"pivots", Kind::Tensor},
+    {"B", Kind::Tensor},
+    {"left", Kind::Bool, true, true},
+    {"adjoint", Kind::Bool, true, true},
+};
+const Spec kLinalgLuSolveSpec{"linalg_lu_solve", "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", kLinalgLuSolveSpecParams};
+
+PyObject* linalg_lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_lu_solve", [&]() -> PyObject* {
+    const Spec& spec = kLinalgLuSolveSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* linalg_lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_lu_solve_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_norm
+constexpr Param kLinalgNorm1SpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::Str},
+    {"dim", Kind::OptIntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLinalgNorm1Spec{"linalg_norm", "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNorm1SpecParams};
+constexpr Param kLinalgNormSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"ord", Kind::OptScalar, true},
+    {"dim", Kind::OptIntList, true},
+    {"keepdim", Kind::Bool, true},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLinalgNormSpec{"linalg_norm", "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kLinalgNormSpecParams};
+
+PyObject* linalg_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_norm", [&]() -> PyObject* {
+    Slots<5> a;
+    if (const Spec& spec = kLinalgNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    if (const Spec& spec = kLinalgNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::linalg_norm(to_tensor(spec, a, 0).ref(), to_opt_scalar(spec, a, 1), to_opt_dims(spec, a, 2), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
+    }
+    no_match({&kLinalgNorm1Spec, &kLinalgNormSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_norm_call(nullptr, args, nargs, kwnames);
+}
+
+// linalg_qr
+constexpr Param kLinalgQrSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"mode", Kind::Str, true},
+};
+const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
+constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
+const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
+
+PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linalg_qr", [&]() -> PyObject* {
+    const Spec& spec = kLinalgQrSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
+  });
+}
+PyObject* linalg_qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linalg_qr_call(nullptr, args, nargs, kwnames);
+}
+
 // linalg_solve
 constexpr Param kLinalgSolveSpecParams[] = {
     {"A", Kind::Tensor},
@@ -253,629 +620,16 @@ PyObject* lu_permutation_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return lu_permutation_call(nullptr, args, nargs, kwnames);
 }
 
-// lu_solve
-constexpr Param kLuSolveSpecParams[] = {
-    {"b", Kind::Tensor},
-    {"LU_data", Kind::Tensor},
-    {"LU_pivots", Kind::Tensor},
-};
-const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
-
-PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lu_solve", [&]() -> PyObject* {
-    const Spec& spec = kLuSolveSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(nullptr, args, nargs, kwnames);
-}
-PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(self, args, nargs, kwnames);
-}
-
-// lu_unpack
-constexpr Param kLuUnpackSpecParams[] = {
-    {"LU_data", Kind::Tensor},
-    {"LU_pivots", Kind::Tensor},
-    {"unpack_data", Kind::Bool, true},
-    {"unpack_pivots", Kind::Bool, true},
-};
-const Spec kLuUnpackSpec{"lu_unpack", "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", kLuUnpackSpecParams};
-constexpr const char* kLuUnpackResultFields[] = {"P", "L", "U"};
-const ResultType kLuUnpackResult{"lu_unpack", kLuUnpackResultFields};
-
-PyObject* lu_unpack_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lu_unpack", [&]() -> PyObject* {
-    const Spec& spec = kLuUnpackSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kLuUnpackResult, ops::lu_unpack(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, true))), spec, a);
-  });
-}
-PyObject* lu_unpack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_unpack_call(nullptr, args, nargs, kwnames);
-}
-
-// matmul
-constexpr Param kMatmulSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMatmulSpec{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", kMatmulSpecParams};
-
-PyObject* matmul_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matmul", [&]() -> PyObject* {
-    const Spec& spec = kMatmulSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::matmul(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* matmul_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matmul_call(nullptr, args, nargs, kwnames);
-}
-PyObject* matmul_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matmul_call(self, args, nargs, kwnames);
-}
-
-// matrix_exp
-constexpr Param kMatrixExpSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kMatrixExpSpec{"matrix_exp", "matrix_exp(Tensor input) -> Tensor out", kMatrixExpSpecParams};
-
-PyObject* matrix_exp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matrix_exp", [&]() -> PyObject* {
-    const Spec& spec = kMatrixExpSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::matrix_exp(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* matrix_exp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_exp_call(nullptr, args, nargs, kwnames);
-}
-PyObject* matrix_exp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_exp_call(self, args, nargs, kwnames);
-}
-
-// matrix_norm
-constexpr Param kMatrixNorm1SpecParams[] = {
-    {"A", Kind::Tensor},
-    {"ord", Kind::Str, true},
-    {"dim", Kind::IntList, true},
-    {"keepdim", Kind::Bool, true},
-    {"dtype", Kind::OptDtype, true, true},
-};
-const Spec kMatrixNorm1Spec{"matrix_norm", "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMatrixNorm1SpecParams};
-constexpr Param kMatrixNormSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"ord", Kind::Scalar},
-    {"dim", Kind::IntList, true},
-    {"keepdim", Kind::Bool, true},
-    {"dtype", Kind::OptDtype, true, true},
-};
-const Spec kMatrixNormSpec{"matrix_norm", "matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kMatrixNormSpecParams};
-
-PyObject* matrix_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matrix_norm", [&]() -> PyObject* {
-    Slots<5> a;
-    if (const Spec& spec = kMatrixNorm1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "fro"), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
-    }
-    if (const Spec& spec = kMatrixNormSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::matrix_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_dims(spec, a, 2, Dims{-2, -1}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
-    }
-    no_match({&kMatrixNorm1Spec, &kMatrixNormSpec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* matrix_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_norm_call(nullptr, args, nargs, kwnames);
-}
-
-// matrix_power
-constexpr Param kMatrixPowerSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"n", Kind::Int},
-};
-const Spec kMatrixPowerSpec{"matrix_power", "matrix_power(Tensor input, int n) -> Tensor out", kMatrixPowerSpecParams};
-
-const Spec* const matrix_power_specs[] = {&kMatrixPowerSpec};
-const PythonOp matrix_power_python{"matrix_power", "tensorplay._composed.matrices", "matrix_power", matrix_power_specs};
-PyObject* matrix_power_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(matrix_power_python, nullptr, args, nargs, kwnames);
-}
-PyObject* matrix_power_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(matrix_power_python, self, args, nargs, kwnames);
-}
-
-// matrix_rank
-constexpr Param kMatrixRankSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"atol", Kind::OptFloat, true, true},
-    {"rtol", Kind::OptFloat, true, true},
-    {"hermitian", Kind::Bool, true, true},
-};
-const Spec kMatrixRankSpec{"matrix_rank", "matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out", kMatrixRankSpecParams};
-constexpr Param kMatrixRank1SpecParams[] = {
-    {"A", Kind::Tensor},
-    {"tol", Kind::Float},
-    {"hermitian", Kind::Bool, true},
-};
-const Spec kMatrixRank1Spec{"matrix_rank", "matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out", kMatrixRank1SpecParams};
-
-PyObject* matrix_rank_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matrix_rank", [&]() -> PyObject* {
-    Slots<4> a;
-    if (const Spec& spec = kMatrixRankSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
-    }
-    if (const Spec& spec = kMatrixRank1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::matrix_rank(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
-    }
-    no_match({&kMatrixRankSpec, &kMatrixRank1Spec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* matrix_rank_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_rank_call(nullptr, args, nargs, kwnames);
-}
-
-// mm
-constexpr Param kMmSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"mat2", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMmSpec{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", kMmSpecParams};
-
-PyObject* mm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mm", [&]() -> PyObject* {
-    const Spec& spec = kMmSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::mm(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* mm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mm_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mm_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mm_call(self, args, nargs, kwnames);
-}
-
-// multi_dot
-
-const PythonOp multi_dot_python{"multi_dot", "tensorplay._composed.matrices", "multi_dot", {}};
-PyObject* multi_dot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(multi_dot_python, nullptr, args, nargs, kwnames);
-}
-
-// mv
-constexpr Param kMvSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"vec", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMvSpec{"mv", "mv(Tensor input, Tensor vec) -> Tensor out", kMvSpecParams};
-
-PyObject* mv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mv", [&]() -> PyObject* {
-    const Spec& spec = kMvSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::mv(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* mv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mv_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mv_call(self, args, nargs, kwnames);
-}
-
-// outer
-constexpr Param kOuterSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"vec2", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kOuterSpec{"outer", "outer(Tensor input, Tensor vec2) -> Tensor out", kOuterSpecParams};
-
-PyObject* outer_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("outer", [&]() -> PyObject* {
-    const Spec& spec = kOuterSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::outer(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* outer_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return outer_call(nullptr, args, nargs, kwnames);
-}
-PyObject* outer_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return outer_call(self, args, nargs, kwnames);
-}
-
-// pinv
-constexpr Param kPinvSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"atol", Kind::OptFloat, true, true},
-    {"rtol", Kind::OptFloat, true, true},
-    {"hermitian", Kind::Bool, true, true},
-};
-const Spec kPinvSpec{"pinv", "pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out", kPinvSpecParams};
-constexpr Param kPinv1SpecParams[] = {
-    {"A", Kind::Tensor},
-    {"rcond", Kind::Float},
-    {"hermitian", Kind::Bool, true},
-};
-const Spec kPinv1Spec{"pinv", "pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out", kPinv1SpecParams};
-
-PyObject* pinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pinv", [&]() -> PyObject* {
-    Slots<4> a;
-    if (const Spec& spec = kPinvSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
-    }
-    if (const Spec& spec = kPinv1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
-      return kept(wrap(ops::pinv(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
-    }
-    no_match({&kPinvSpec, &kPinv1Spec}, self, args, nargs, kwnames);
-  });
-}
-PyObject* pinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinv_call(nullptr, args, nargs, kwnames);
-}
-
-// pinv_core
-constexpr Param kPinvCoreSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"atol", Kind::OptFloat},
-    {"rtol", Kind::OptFloat},
-    {"hermitian", Kind::Bool},
-};
-const Spec kPinvCoreSpec{"pinv_core", "pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out", kPinvCoreSpecParams};
-
-PyObject* pinv_core_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pinv_core", [&]() -> PyObject* {
-    const Spec& spec = kPinvCoreSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pinv_core(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* pinv_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinv_core_call(nullptr, args, nargs, kwnames);
-}
-
-// pinverse
-constexpr Param kPinverseSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"rcond", Kind::Float, true},
-};
-const Spec kPinverseSpec{"pinverse", "pinverse(Tensor input, float rcond=1e-15) -> Tensor out", kPinverseSpecParams};
-
-PyObject* pinverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pinverse", [&]() -> PyObject* {
-    const Spec& spec = kPinverseSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pinverse(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1e-15))), spec, a);
-  });
-}
-PyObject* pinverse_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinverse_call(nullptr, args, nargs, kwnames);
-}
-PyObject* pinverse_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinverse_call(self, args, nargs, kwnames);
-}
-
-// qr
-constexpr Param kQrSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"some", Kind::Bool, true},
-};
-const Spec kQrSpec{"qr", "qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)", kQrSpecParams};
-constexpr const char* kQrResultFields[] = {"Q", "R"};
-const ResultType kQrResult{"qr", kQrResultFields};
-
-PyObject* qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("qr", [&]() -> PyObject* {
-    const Spec& spec = kQrSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kQrResult, ops::qr(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
-  });
-}
-PyObject* qr_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return qr_call(nullptr, args, nargs, kwnames);
-}
-PyObject* qr_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return qr_call(self, args, nargs, kwnames);
-}
-
-// refused
-constexpr Param kRefusedSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"message", Kind::Str},
-};
-const Spec kRefusedSpec{"refused", "refused(Tensor A, str message) -> Tensor out", kRefusedSpecParams};
-
-PyObject* refused_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("refused", [&]() -> PyObject* {
-    const Spec& spec = kRefusedSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::refused(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1))), spec, a);
-  });
-}
-PyObject* refused_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return refused_call(nullptr, args, nargs, kwnames);
-}
-
-// slogdet
-constexpr Param kSlogdetSpecParams[] = {
-    {"A", Kind::Tensor},
-};
-const Spec kSlogdetSpec{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kSlogdetSpecParams};
-constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
-const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
-
-PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("slogdet", [&]() -> PyObject* {
-    const Spec& spec = kSlogdetSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* slogdet_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return slogdet_call(nullptr, args, nargs, kwnames);
-}
-PyObject* slogdet_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return slogdet_call(self, args, nargs, kwnames);
-}
-
-// solve_ex
-constexpr Param kSolveExSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"B", Kind::Tensor},
-    {"left", Kind::Bool, true, true},
-    {"check_errors", Kind::Bool, true, true},
-};
-const Spec kSolveExSpec{"solve_ex", "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", kSolveExSpecParams};
-constexpr const char* kSolveExResultFields[] = {"result", "info"};
-const ResultType kSolveExResult{"solve_ex", kSolveExResultFields};
-
-PyObject* solve_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("solve_ex", [&]() -> PyObject* {
-    const Spec& spec = kSolveExSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false))), spec, a);
-  });
-}
-PyObject* solve_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return solve_ex_call(nullptr, args, nargs, kwnames);
-}
-
-// svd
-constexpr Param kSvdSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"some", Kind::Bool, true},
-    {"compute_uv", Kind::Bool, true},
-};
-const Spec kSvdSpec{"svd", "svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", kSvdSpecParams};
-constexpr const char* kSvdResultFields[] = {"U", "S", "V"};
-const ResultType kSvdResult{"svd", kSvdResultFields};
-
-PyObject* svd_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("svd", [&]() -> PyObject* {
-    const Spec& spec = kSvdSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kSvdResult, ops::svd(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, true))), spec, a);
-  });
-}
-PyObject* svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return svd_call(nullptr, args, nargs, kwnames);
-}
-PyObject* svd_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return svd_call(self, args, nargs, kwnames);
-}
-
-// tensordot
-constexpr Param kTensordotSpecParams[] = {
-    {"a", Kind::Tensor},
-    {"b", Kind::Tensor},
-    {"dims", Kind::Any, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kTensordotSpec{"tensordot", "tensordot(Tensor a, Tensor b, any dims=2) -> Tensor out", kTensordotSpecParams};
-
-const Spec* const tensordot_specs[] = {&kTensordotSpec};
-const PythonOp tensordot_python{"tensordot", "tensorplay._composed.contract", "tensordot", tensordot_specs};
-PyObject* tensordot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(tensordot_python, nullptr, args, nargs, kwnames);
-}
-
-// tensorinv
-constexpr Param kTensorinvSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"ind", Kind::Int, true},
-};
-const Spec kTensorinvSpec{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", kTensorinvSpecParams};
-
-PyObject* tensorinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tensorinv", [&]() -> PyObject* {
-    const Spec& spec = kTensorinvSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)))), spec, a);
-  });
-}
-PyObject* tensorinv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tensorinv_call(nullptr, args, nargs, kwnames);
-}
-
-// tensorsolve
-constexpr Param kTensorsolveSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"B", Kind::Tensor},
-    {"dims", Kind::OptIntList, true},
-};
-const Spec kTensorsolveSpec{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out", kTensorsolveSpecParams};
-
-PyObject* tensorsolve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("tensorsolve", [&]() -> PyObject* {
-    const Spec& spec = kTensorsolveSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2))), spec, a);
-  });
-}
-PyObject* tensorsolve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return tensorsolve_call(nullptr, args, nargs, kwnames);
-}
-
-// trace
-constexpr Param kTraceSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kTraceSpec{"trace", "trace(Tensor input) -> Tensor out", kTraceSpecParams};
-
-PyObject* trace_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("trace", [&]() -> PyObject* {
-    const Spec& spec = kTraceSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::trace(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* trace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return trace_call(nullptr, args, nargs, kwnames);
-}
-PyObject* trace_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return trace_call(self, args, nargs, kwnames);
-}
-
-// triangular_solve
-constexpr Param kTriangularSolveSpecParams[] = {
-    {"b", Kind::Tensor},
-    {"A", Kind::Tensor},
-    {"upper", Kind::Bool, true},
-    {"transpose", Kind::Bool, true},
-    {"unitriangular", Kind::Bool, true},
-};
-const Spec kTriangularSolveSpec{"triangular_solve", "triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)", kTriangularSolveSpecParams};
-constexpr const char* kTriangularSolveResultFields[] = {"solution", "cloned_coefficient"};
-const ResultType kTriangularSolveResult{"triangular_solve", kTriangularSolveResultFields};
-
-PyObject* triangular_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("triangular_solve", [&]() -> PyObject* {
-    const Spec& spec = kTriangularSolveSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kTriangularSolveResult, ops::triangular_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_bool(spec, a, 4, false))), spec, a);
-  });
-}
-PyObject* triangular_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return triangular_solve_call(nullptr, args, nargs, kwnames);
-}
-PyObject* triangular_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return triangular_solve_call(self, args, nargs, kwnames);
-}
-
-// vander
-constexpr Param kVanderSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"N", Kind::OptInt, true},
-    {"increasing", Kind::Bool, true},
-};
-const Spec kVanderSpec{"vander", "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out", kVanderSpecParams};
-
-PyObject* vander_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("vander", [&]() -> PyObject* {
-    const Spec& spec = kVanderSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::vander(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
-  });
-}
-PyObject* vander_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vander_call(nullptr, args, nargs, kwnames);
-}
-
-// vdot
-constexpr Param kVdotSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kVdotSpec{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", kVdotSpecParams};
-
-PyObject* vdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("vdot", [&]() -> PyObject* {
-    const Spec& spec = kVdotSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
-    return kept(wrap(ops::vdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* vdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vdot_call(nullptr, args, nargs, kwnames);
-}
-PyObject* vdot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vdot_call(self, args, nargs, kwnames);
-}
-
-// vecdot
-constexpr Param kVecdotSpecParams[] = {
-    {"x", Kind::Tensor},
-    {"y", Kind::Tensor},
-    {"dim", Kind::Int, true, true},
-};
-const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
-
-PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("vecdot", [&]() -> PyObject* {
-    const Spec& spec = kVecdotSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
-  });
-}
-PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return vecdot_call(nullptr, args, nargs, kwnames);
-}
-
-PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
-  return guarded("matmul", [&]() -> PyObject* {
-    OperandArg a = operator_operand(left), b = operator_operand(right);
-    if (!a.ok || !b.ok) Py_RETURN_NOTIMPLEMENTED;
-    return kept(wrap(ops::matmul(a.value, b.value)), left, right);
-  });
-}
-
 PyMethodDef functions_top[] = {
-    {"ger", fast(outer_function), METH_FASTCALL | METH_KEYWORDS,
-     "ger(input, vec2)\n"
+    {"kron", fast(kron_function), METH_FASTCALL | METH_KEYWORDS,
+     "kron(input, other)\n"
      "--\n"
      "\n"
-     "Matrix of all products of the elements of two vectors.\n"
+     "Kronecker product, a copy of other scaled by each element of input.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  vec2: Tensor"},
+     "  other: Tensor"},
     {"logdet", fast(logdet_function), METH_FASTCALL | METH_KEYWORDS,
      "logdet(A)\n"
      "--\n"
@@ -884,194 +638,160 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
-    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve(b, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
-    {"lu_unpack", fast(lu_unpack_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)\n"
-     "--\n"
-     "\n"
-     "Permutation and triangular factors from what lu_factor gives; those not asked for are empty.\n"
-     "\n"
-     "Args:\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor\n"
-     "  unpack_data: bool, default True\n"
-     "  unpack_pivots: bool, default True"},
-    {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
-     "matmul(input, other)\n"
-     "--\n"
-     "\n"
-     "Matrix product of the last two dimensions; leading dimensions broadcast.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = matmul_backward_input(g, input, other)\n"
-     "  gradient of other = matmul_backward_other(g, input, other)\n"
-     "\n"
-     "Reference: Giles 2008, section 2.2"},
-    {"matrix_exp", fast(matrix_exp_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_exp(input)\n"
-     "--\n"
-     "\n"
-     "Exponential of square matrices, the sum of A^k / k!.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = matrix_exp_backward(g, input)\n"
-     "\n"
-     "Reference: Higham 2005"},
-    {"matrix_power", fast(matrix_power_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_power(input, n)\n"
-     "--\n"
-     "\n"
-     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  n: int"},
-    {"mm", fast(mm_function), METH_FASTCALL | METH_KEYWORDS,
-     "mm(input, mat2)\n"
-     "--\n"
-     "\n"
-     "Product of two matrices, without broadcasting.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  mat2: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = mm(g, mH(mat2))\n"
-     "  gradient of mat2 = mm(mH(input), g)"},
-    {"mv", fast(mv_function), METH_FASTCALL | METH_KEYWORDS,
-     "mv(input, vec)\n"
-     "--\n"
-     "\n"
-     "Product of a matrix and a vector.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  vec: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = unsqueeze(g, 1) * unsqueeze(conj(vec), 0)\n"
-     "  gradient of vec = mv(mH(input), g)"},
-    {"outer", fast(outer_function), METH_FASTCALL | METH_KEYWORDS,
-     "outer(input, vec2)\n"
-     "--\n"
-     "\n"
-     "Matrix of all products of the elements of two vectors.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  vec2: Tensor"},
-    {"pinverse", fast(pinverse_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinverse(input, rcond=1e-15)\n"
-     "--\n"
-     "\n"
-     "Pseudoinverse of matrices, under its older name.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  rcond: float, default 1e-15"},
-    {"qr", fast(qr_function), METH_FASTCALL | METH_KEYWORDS,
-     "qr(input, some=True)\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns and triangular factor under the older name of linalg.qr.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  some: bool, default True"},
-    {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
-     "slogdet(A)\n"
-     "--\n"
-     "\n"
-     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
-    {"svd", fast(svd_function), METH_FASTCALL | METH_KEYWORDS,
-     "svd(input, some=True, compute_uv=True)\n"
-     "--\n"
-     "\n"
-     "Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd gives\n"
-     "V^H itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  some: bool, default True\n"
-     "  compute_uv: bool, default True"},
-    {"tensordot", fast(tensordot_function), METH_FASTCALL | METH_KEYWORDS,
-     "tensordot(a, b, dims=2)\n"
-     "--\n"
-     "\n"
-     "Sum of products over the last dims dimensions of a and the first of b, or over the pairs of\n"
-     "dimensions in two lists.\n"
-     "\n"
-     "Args:\n"
-     "  a: Tensor\n"
-     "  b: Tensor\n"
-     "  dims: any, default 2"},
-    {"trace", fast(trace_function), METH_FASTCALL | METH_KEYWORDS,
-     "trace(input)\n"
-     "--\n"
-     "\n"
-     "Sum of the diagonal of a matrix.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"triangular_solve", fast(triangular_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "triangular_solve(b, A, upper=True, transpose=False, unitriangular=False)\n"
-     "--\n"
-     "\n"
-     "Solution of a triangular system together with a copy of its matrix; solve_triangular is the\n"
-     "newer name.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  A: Tensor\n"
-     "  upper: bool, default True\n"
-     "  transpose: bool, default False\n"
-     "  unitriangular: bool, default False"},
-    {"vander", fast(vander_function), METH_FASTCALL | METH_KEYWORDS,
-     "vander(x, N=None, increasing=False)\n"
-     "--\n"
-     "\n"
-     "Matrix of the powers of x, the highest first unless increasing.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  N: int or None, default None\n"
-     "  increasing: bool, default False"},
-    {"vdot", fast(vdot_function), METH_FASTCALL | METH_KEYWORDS,
-     "vdot(input, other)\n"
-     "--\n"
-     "\n"
-     "Sum of the products of two vectors' elements, the first conjugated.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"inv_ex_core", fast(inv_ex_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv_ex_core(A)\n"
+     "--\n"
+     "\n"
+     "Inverses and how far elimination came.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))"},
+    {"ldl_core", fast(ldl_core_function), METH_FASTCALL | METH_KEYWORDS,
+     "ldl_core(A, hermitian)\n"
+     "--\n"
+     "\n"
+     "Factors of indefinite matrices with exchanges and what LAPACK says of them.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  hermitian: bool"},
+    {"linalg_cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_cholesky(A, *, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  upper: bool, default False"},
+    {"linalg_cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
+    {"linalg_eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eig(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
+     "coincide their vectors have no derivative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
+    {"linalg_eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"linalg_eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigvals(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues of square matrices, in no particular order.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"linalg_eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
+    {"linalg_lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lstsq(A, B, rcond=None, *, driver=None)\n"
+     "--\n"
+     "\n"
+     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
+     "singular values; every driver computes by singular values.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None, default None\n"
+     "  driver: str or None, default None"},
+    {"linalg_lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lu(A, *, pivot=True)\n"
+     "--\n"
+     "\n"
+     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  pivot: bool, default True"},
+    {"linalg_lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
+     "--\n"
+     "\n"
+     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
+     "factors of A.\n"
+     "\n"
+     "Args:\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "  adjoint: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
+     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
+    {"linalg_norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
+     "\n"
+     "Forms:\n"
+     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  ord: str\n"
+     "  dim: list of int or None, default None\n"
+     "  keepdim: bool, default False\n"
+     "  dtype: dtype or None, default None"},
+    {"linalg_qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "linalg_qr(A, mode='reduced')\n"
+     "--\n"
+     "\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {"linalg_solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_solve(A, B, *, left=True)\n"
      "--\n"
@@ -1177,35 +897,132 @@ PyMethodDef functions_internal[] = {
      "  pivots: Tensor\n"
      "  n: int\n"
      "  dtype: dtype"},
-    {"pinv_core", fast(pinv_core_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinv_core(A, atol, rtol, hermitian)\n"
-     "--\n"
-     "\n"
-     "Pseudoinverse of matrices of a rank that stays.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  atol: float or None\n"
-     "  rtol: float or None\n"
-     "  hermitian: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = pinv_backward(g, A, out)\n"
-     "\n"
-     "Reference: Golub and Pereyra 1973"},
-    {"refused", fast(refused_function), METH_FASTCALL | METH_KEYWORDS,
-     "refused(A, message)\n"
-     "--\n"
-     "\n"
-     "An error with the given message, for the branches of a formula that have no meaning.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  message: str"},
     {},
 };
 
 PyMethodDef functions_linalg[] = {
+    {"cholesky", fast(linalg_cholesky_function), METH_FASTCALL | METH_KEYWORDS,
+     "cholesky(A, *, upper=False)\n"
+     "--\n"
+     "\n"
+     "Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  upper: bool, default False"},
+    {"cross", fast(linalg_cross_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross(input, other, *, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Vector product along a dimension of size 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  dim: int, default -1"},
+    {"eig", fast(linalg_eig_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues and eigenvectors of unit length of square matrices; where eigenvalues\n"
+     "coincide their vectors have no derivative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Boeddeker, Hanebrink, Drude, Heymann, Haeb-Umbach 2017"},
+    {"eigh", fast(linalg_eigh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)\n"
+     "\n"
+     "Reference: Giles 2008, section 3.1"},
+    {"eigvals", fast(linalg_eigvals_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigvals(A)\n"
+     "--\n"
+     "\n"
+     "Complex eigenvalues of square matrices, in no particular order.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor"},
+    {"eigvalsh", fast(linalg_eigvalsh_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigvalsh(A, UPLO='L')\n"
+     "--\n"
+     "\n"
+     "Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  UPLO: str, default 'L'"},
+    {"ldl_factor", fast(ldl_factor_function), METH_FASTCALL | METH_KEYWORDS,
+     "ldl_factor(A, *, hermitian=False)\n"
+     "--\n"
+     "\n"
+     "Factors of symmetric or Hermitian matrices that need not be positive, L D L^T in one matrix,\n"
+     "and the exchanges, as ldl_solve takes them. They have no derivative.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  hermitian: bool, default False\n"
+     "\n"
+     "Reference: Bunch and Kaufman 1977"},
+    {"ldl_factor_ex", fast(ldl_factor_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "ldl_factor_ex(A, *, hermitian=False, check_errors=False)\n"
+     "--\n"
+     "\n"
+     "Factors of indefinite matrices, and for each matrix 0 or the place of a block of D that is\n"
+     "singular.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  hermitian: bool, default False\n"
+     "  check_errors: bool, default False"},
+    {"ldl_solve", fast(ldl_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "ldl_solve(LD, pivots, B, *, hermitian=False)\n"
+     "--\n"
+     "\n"
+     "Solution of systems whose matrices ldl_factor factored; differentiable in B.\n"
+     "\n"
+     "Args:\n"
+     "  LD: Tensor\n"
+     "  pivots: Tensor\n"
+     "  B: Tensor\n"
+     "  hermitian: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of B = sum_to(where(hermitian or not is_complex(dtype(LD)), ldl_solve(LD, pivots, g, hermitian=True), conj(ldl_solve(LD, pivots, conj(g)))), shape(B))"},
+    {"lstsq", fast(linalg_lstsq_function), METH_FASTCALL | METH_KEYWORDS,
+     "lstsq(A, B, rcond=None, *, driver=None)\n"
+     "--\n"
+     "\n"
+     "Least-squares solution of A X = B of least norm, sums of squared residuals, rank and\n"
+     "singular values; every driver computes by singular values.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  B: Tensor\n"
+     "  rcond: float or None, default None\n"
+     "  driver: str or None, default None"},
+    {"lu", fast(linalg_lu_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu(A, *, pivot=True)\n"
+     "--\n"
+     "\n"
+     "Permutation, unit lower and upper triangular factor, A = P L U.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  pivot: bool, default True"},
     {"lu_factor", fast(lu_factor_function), METH_FASTCALL | METH_KEYWORDS,
      "lu_factor(A, *, pivot=True)\n"
      "--\n"
@@ -1226,105 +1043,51 @@ PyMethodDef functions_linalg[] = {
      "  A: Tensor\n"
      "  pivot: bool, default True\n"
      "  check_errors: bool, default False"},
-    {"matmul", fast(matmul_function), METH_FASTCALL | METH_KEYWORDS,
-     "matmul(input, other)\n"
+    {"lu_solve", fast(linalg_lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve(LU, pivots, B, *, left=True, adjoint=False)\n"
      "--\n"
      "\n"
-     "Matrix product of the last two dimensions; leading dimensions broadcast.\n"
+     "Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from the\n"
+     "factors of A.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
+     "  LU: Tensor\n"
+     "  pivots: Tensor\n"
+     "  B: Tensor\n"
+     "  left: bool, default True\n"
+     "  adjoint: bool, default False\n"
      "\n"
      "Derivative:\n"
-     "  gradient of input = matmul_backward_input(g, input, other)\n"
-     "  gradient of other = matmul_backward_other(g, input, other)\n"
-     "\n"
-     "Reference: Giles 2008, section 2.2"},
-    {"matrix_exp", fast(matrix_exp_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_exp(input)\n"
-     "--\n"
-     "\n"
-     "Exponential of square matrices, the sum of A^k / k!.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = matrix_exp_backward(g, input)\n"
-     "\n"
-     "Reference: Higham 2005"},
-    {"matrix_norm", fast(matrix_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "Norm of matrices, fro (elements), nuc (sum of singular values), 2 or -2 (largest or smallest\n"
-     "of them), 1 or -1 (column sums), inf or -inf (row sums).\n"
+     "  gradient of LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)\n"
+     "  gradient of B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))"},
+    {"norm", fast(linalg_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements.\n"
      "\n"
      "Forms:\n"
-     "  matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
-     "  matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
+     "  linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
-     "  ord: str, default 'fro'\n"
-     "  dim: list of int, default [-2, -1]\n"
+     "  ord: str\n"
+     "  dim: list of int or None, default None\n"
      "  keepdim: bool, default False\n"
      "  dtype: dtype or None, default None"},
-    {"matrix_power", fast(matrix_power_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_power(input, n)\n"
+    {"qr", fast(linalg_qr_function), METH_FASTCALL | METH_KEYWORDS,
+     "qr(A, mode='reduced')\n"
      "--\n"
      "\n"
-     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  n: int"},
-    {"matrix_rank", fast(matrix_rank_function), METH_FASTCALL | METH_KEYWORDS,
-     "Number of singular values above max(atol, rtol times the largest); with hermitian, of\n"
-     "eigenvalues by magnitude.\n"
-     "\n"
-     "Forms:\n"
-     "  matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out\n"
-     "  matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out\n"
+     "Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode reduced,\n"
+     "and in mode complete for square matrices.\n"
      "\n"
      "Args:\n"
      "  A: Tensor\n"
-     "  atol: float or None, default None\n"
-     "  rtol: float or None, default None\n"
-     "  hermitian: bool, default False\n"
-     "  tol: float"},
-    {"multi_dot", fast(multi_dot_function), METH_FASTCALL | METH_KEYWORDS,
-     "multi_dot(*tensors)\n"
-     "--\n"
-     "\n"
-     "Product of several matrices in the order of multiplication that costs least; the first and\n"
-     "last may be vectors.\n"
-     "\n"
-     "Args:\n"
-     "  tensors: list of Tensor"},
-    {"pinv", fast(pinv_function), METH_FASTCALL | METH_KEYWORDS,
-     "Pseudoinverse, with singular values at or below max(atol, rtol times the largest) taken as\n"
-     "zero; hermitian reads the lower triangle.\n"
-     "\n"
-     "Forms:\n"
-     "  pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out\n"
-     "  pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  atol: float or None, default None\n"
-     "  rtol: float or None, default None\n"
-     "  hermitian: bool, default False\n"
-     "  rcond: float"},
-    {"slogdet", fast(slogdet_function), METH_FASTCALL | METH_KEYWORDS,
-     "slogdet(A)\n"
-     "--\n"
-     "\n"
-     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
+     "  mode: str, default 'reduced'\n"
      "\n"
      "Derivative:\n"
-     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
+     "  gradient of A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))\n"
+     "\n"
+     "Reference: Walter and Lehmann 2018"},
     {"solve", fast(linalg_solve_function), METH_FASTCALL | METH_KEYWORDS,
      "solve(A, B, *, left=True)\n"
      "--\n"
@@ -1341,18 +1104,6 @@ PyMethodDef functions_linalg[] = {
      "  gradient of B = sum_to(linalg_solve(mH(A), g, left=left), shape(B))\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
-    {"solve_ex", fast(solve_ex_function), METH_FASTCALL | METH_KEYWORDS,
-     "solve_ex(A, B, *, left=True, check_errors=False)\n"
-     "--\n"
-     "\n"
-     "Solution of a linear system without an error where the matrix is singular; info counts where\n"
-     "elimination stopped.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  B: Tensor\n"
-     "  left: bool, default True\n"
-     "  check_errors: bool, default False"},
     {"solve_triangular", fast(linalg_solve_triangular_function), METH_FASTCALL | METH_KEYWORDS,
      "solve_triangular(A, B, *, upper, left=True, unitriangular=False)\n"
      "--\n"
@@ -1372,21 +1123,6 @@ PyMethodDef functions_linalg[] = {
      "  gradient of B = sum_to(linalg_solve_triangular(mH(A), g, upper=not upper, left=left, unitriangular=unitriangular), shape(B))\n"
      "\n"
      "Reference: Giles 2008, section 2.2"},
-    {"svd", fast(linalg_svd_function), METH_FASTCALL | METH_KEYWORDS,
-     "svd(A, full_matrices=True)\n"
-     "--\n"
-     "\n"
-     "Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the smaller\n"
-     "size have no gradient.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  full_matrices: bool, default True\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
-     "\n"
-     "Reference: Townsend 2016"},
     {"svdvals", fast(linalg_svdvals_function), METH_FASTCALL | METH_KEYWORDS,
      "svdvals(A)\n"
      "--\n"
@@ -1395,25 +1131,6 @@ PyMethodDef functions_linalg[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
-    {"tensorinv", fast(tensorinv_function), METH_FASTCALL | METH_KEYWORDS,
-     "tensorinv(A, ind=2)\n"
-     "--\n"
-     "\n"
-     "Inverse of the map that tensordot with A over its last dimensions is.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  ind: int, default 2"},
-    {"tensorsolve", fast(tensorsolve_function), METH_FASTCALL | METH_KEYWORDS,
-     "tensorsolve(A, B, dims=None)\n"
-     "--\n"
-     "\n"
-     "Solution X of tensordot(A, X) = B over the dimensions of X; dims are moved to the end first.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  B: Tensor\n"
-     "  dims: list of int or None, default None"},
     {"vander", fast(linalg_vander_function), METH_FASTCALL | METH_KEYWORDS,
      "vander(x, N=None)\n"
      "--\n"
@@ -1423,16 +1140,6 @@ PyMethodDef functions_linalg[] = {
      "Args:\n"
      "  x: Tensor\n"
      "  N: int or None, default None"},
-    {"vecdot", fast(vecdot_function), METH_FASTCALL | METH_KEYWORDS,
-     "vecdot(x, y, *, dim=-1)\n"
-     "--\n"
-     "\n"
-     "Sum of products along dim of two broadcast tensors, the first conjugated.\n"
-     "\n"
-     "Args:\n"
-     "  x: Tensor\n"
-     "  y: Tensor\n"
-     "  dim: int, default -1"},
     {},
 };
 
@@ -1456,15 +1163,15 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef methods[] = {
-    {"ger", fast(outer_method), METH_FASTCALL | METH_KEYWORDS,
-     "ger($self, vec2)\n"
+    {"kron", fast(kron_method), METH_FASTCALL | METH_KEYWORDS,
+     "kron($self, other)\n"
      "--\n"
      "\n"
-     "Matrix of all products of the elements of two vectors.\n"
+     "Kronecker product, a copy of other scaled by each element of input.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  vec2: Tensor"},
+     "  other: Tensor"},
     {"logdet", fast(logdet_method), METH_FASTCALL | METH_KEYWORDS,
      "logdet($self)\n"
      "--\n"
@@ -1473,158 +1180,6 @@ PyMethodDef methods[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
-    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve($self, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
-    {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
-     "matmul($self, other)\n"
-     "--\n"
-     "\n"
-     "Matrix product of the last two dimensions; leading dimensions broadcast.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = matmul_backward_input(g, input, other)\n"
-     "  gradient of other = matmul_backward_other(g, input, other)\n"
-     "\n"
-     "Reference: Giles 2008, section 2.2"},
-    {"matrix_exp", fast(matrix_exp_method), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_exp($self)\n"
-     "--\n"
-     "\n"
-     "Exponential of square matrices, the sum of A^k / k!.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = matrix_exp_backward(g, input)\n"
-     "\n"
-     "Reference: Higham 2005"},
-    {"matrix_power", fast(matrix_power_method), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_power($self, n)\n"
-     "--\n"
-     "\n"
-     "Square matrices multiplied with themselves n times, or their inverses for negative n.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  n: int"},
-    {"mm", fast(mm_method), METH_FASTCALL | METH_KEYWORDS,
-     "mm($self, mat2)\n"
-     "--\n"
-     "\n"
-     "Product of two matrices, without broadcasting.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  mat2: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = mm(g, mH(mat2))\n"
-     "  gradient of mat2 = mm(mH(input), g)"},
-    {"mv", fast(mv_method), METH_FASTCALL | METH_KEYWORDS,
-     "mv($self, vec)\n"
-     "--\n"
-     "\n"
-     "Product of a matrix and a vector.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  vec: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = unsqueeze(g, 1) * unsqueeze(conj(vec), 0)\n"
-     "  gradient of vec = mv(mH(input), g)"},
-    {"outer", fast(outer_method), METH_FASTCALL | METH_KEYWORDS,
-     "outer($self, vec2)\n"
-     "--\n"
-     "\n"
-     "Matrix of all products of the elements of two vectors.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  vec2: Tensor"},
-    {"pinverse", fast(pinverse_method), METH_FASTCALL | METH_KEYWORDS,
-     "pinverse($self, rcond=1e-15)\n"
-     "--\n"
-     "\n"
-     "Pseudoinverse of matrices, under its older name.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  rcond: float, default 1e-15"},
-    {"qr", fast(qr_method), METH_FASTCALL | METH_KEYWORDS,
-     "qr($self, some=True)\n"
-     "--\n"
-     "\n"
-     "Orthonormal columns and triangular factor under the older name of linalg.qr.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  some: bool, default True"},
-    {"slogdet", fast(slogdet_method), METH_FASTCALL | METH_KEYWORDS,
-     "slogdet($self)\n"
-     "--\n"
-     "\n"
-     "Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = slogdet_backward(g_sign, g_logabsdet, A, sign)"},
-    {"svd", fast(svd_method), METH_FASTCALL | METH_KEYWORDS,
-     "svd($self, some=True, compute_uv=True)\n"
-     "--\n"
-     "\n"
-     "Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd gives\n"
-     "V^H itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  some: bool, default True\n"
-     "  compute_uv: bool, default True"},
-    {"trace", fast(trace_method), METH_FASTCALL | METH_KEYWORDS,
-     "trace($self)\n"
-     "--\n"
-     "\n"
-     "Sum of the diagonal of a matrix.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
-    {"triangular_solve", fast(triangular_solve_method), METH_FASTCALL | METH_KEYWORDS,
-     "triangular_solve($self, A, upper=True, transpose=False, unitriangular=False)\n"
-     "--\n"
-     "\n"
-     "Solution of a triangular system together with a copy of its matrix; solve_triangular is the\n"
-     "newer name.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  A: Tensor\n"
-     "  upper: bool, default True\n"
-     "  transpose: bool, default False\n"
-     "  unitriangular: bool, default False"},
-    {"vdot", fast(vdot_method), METH_FASTCALL | METH_KEYWORDS,
-     "vdot($self, other)\n"
-     "--\n"
-     "\n"
-     "Sum of the products of two vectors' elements, the first conjugated.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor"},
     {},
 };
 }  // namespace
@@ -1635,7 +1190,6 @@ void register_linalg_2(Registry& r) {
   r.add("linalg", functions_linalg);
   r.add("nn.functional", functions_nn_functional);
   r.add_methods(methods);
-  r.add_operator(Slot::MatMul, matmul_operator_matmul);
 }
 
 }  // namespace tp::python

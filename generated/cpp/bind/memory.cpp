@@ -85,15 +85,15 @@ PyObject* contiguous_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return contiguous_call(self, args, nargs, kwnames);
 }
 
-// copy
+// copy_
 constexpr Param kCopySpecParams[] = {
     {"input", Kind::Tensor},
     {"src", Kind::Tensor},
 };
-const Spec kCopySpec{"copy", "copy(Tensor input, Tensor src) -> Tensor out", kCopySpecParams};
+const Spec kCopySpec{"copy_", "copy(Tensor input, Tensor src) -> Tensor out", kCopySpecParams};
 
 PyObject* copy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("copy", [&]() -> PyObject* {
+  return guarded("copy_", [&]() -> PyObject* {
     const Spec& spec = kCopySpec;
     Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -104,7 +104,7 @@ PyObject* copy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   return copy_call(nullptr, args, nargs, kwnames);
 }
 PyObject* copy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("copy", [&]() -> PyObject* {
+  return guarded("copy_", [&]() -> PyObject* {
     Slots<2> a;
     const Spec& spec = kCopySpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -184,16 +184,35 @@ constexpr Param kFloatPowerSpecParams[] = {
 };
 const Spec kFloatPowerSpec{"float_power", "float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out", kFloatPowerSpecParams};
 
-const Spec* const float_power_specs[] = {&kFloatPower1Spec, &kFloatPowerSpec};
-const PythonOp float_power_python{"float_power", "tensorplay._composed.elementwise", "float_power", float_power_specs};
+PyObject* float_power_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("float_power", [&]() -> PyObject* {
+    Slots<3> a;
+    if (const Spec& spec = kFloatPower1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) return written_out(spec.op, wrap(ops::float_power(to_scalar(spec, a, 0), to_tensor(spec, a, 1).ref())), a[2]);
+      return kept(wrap(ops::float_power(to_scalar(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
+    }
+    if (const Spec& spec = kFloatPowerSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) return written_out(spec.op, wrap(ops::float_power(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
+      return kept(wrap(ops::float_power(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+    }
+    no_match({&kFloatPower1Spec, &kFloatPowerSpec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* float_power_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(float_power_python, nullptr, args, nargs, kwnames);
+  return float_power_call(nullptr, args, nargs, kwnames);
 }
 PyObject* float_power_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(float_power_python, self, args, nargs, kwnames);
+  return float_power_call(self, args, nargs, kwnames);
 }
 PyObject* float_power_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python_inplace(float_power_python, self, args, nargs, kwnames);
+  return guarded("float_power", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kFloatPowerSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::float_power_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
 }
 
 // frexp
@@ -202,14 +221,23 @@ constexpr Param kFrexpSpecParams[] = {
     {"out", Kind::Any, true, true},
 };
 const Spec kFrexpSpec{"frexp", "frexp(Tensor input) -> (Tensor mantissa, Tensor<i64> exponent)", kFrexpSpecParams};
+constexpr const char* kFrexpResultFields[] = {"mantissa", "exponent"};
+const ResultType kFrexpResult{"frexp", kFrexpResultFields};
 
-const Spec* const frexp_specs[] = {&kFrexpSpec};
-const PythonOp frexp_python{"frexp", "tensorplay._composed.elementwise", "frexp", frexp_specs};
+PyObject* frexp_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("frexp", [&]() -> PyObject* {
+    const Spec& spec = kFrexpSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap_named(kFrexpResult, ops::frexp(to_tensor(spec, a, 0).ref())), a[1]);
+    return kept(wrap_named(kFrexpResult, ops::frexp(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
 PyObject* frexp_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(frexp_python, nullptr, args, nargs, kwnames);
+  return frexp_call(nullptr, args, nargs, kwnames);
 }
 PyObject* frexp_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(frexp_python, self, args, nargs, kwnames);
+  return frexp_call(self, args, nargs, kwnames);
 }
 
 // full_like
@@ -233,6 +261,53 @@ PyObject* full_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 PyObject* full_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return full_like_call(nullptr, args, nargs, kwnames);
+}
+
+// isclose
+constexpr Param kIscloseSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"rtol", Kind::Float, true},
+    {"atol", Kind::Float, true},
+    {"equal_nan", Kind::Bool, true},
+};
+const Spec kIscloseSpec{"isclose", "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor<bool> out", kIscloseSpecParams};
+
+PyObject* isclose_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("isclose", [&]() -> PyObject* {
+    const Spec& spec = kIscloseSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::isclose(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2, 1e-05), to_double(spec, a, 3, 1e-08), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* isclose_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_call(nullptr, args, nargs, kwnames);
+}
+PyObject* isclose_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_call(self, args, nargs, kwnames);
+}
+
+// isclose_complex
+constexpr Param kIscloseComplexSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"rtol", Kind::Float},
+    {"atol", Kind::Float},
+    {"equal_nan", Kind::Bool},
+};
+const Spec kIscloseComplexSpec{"isclose_complex", "isclose_complex(Tensor input, Tensor other, float rtol, float atol, bool equal_nan) -> Tensor<bool> out", kIscloseComplexSpecParams};
+
+PyObject* isclose_complex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("isclose_complex", [&]() -> PyObject* {
+    const Spec& spec = kIscloseComplexSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::isclose_complex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2), to_double(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* isclose_complex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return isclose_complex_call(nullptr, args, nargs, kwnames);
 }
 
 // isreal
@@ -266,16 +341,33 @@ constexpr Param kNanToNumSpecParams[] = {
 };
 const Spec kNanToNumSpec{"nan_to_num", "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor out", kNanToNumSpecParams};
 
-const Spec* const nan_to_num_specs[] = {&kNanToNumSpec};
-const PythonOp nan_to_num_python{"nan_to_num", "tensorplay._composed.elementwise", "nan_to_num", nan_to_num_specs};
+PyObject* nan_to_num_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nan_to_num", [&]() -> PyObject* {
+    const Spec& spec = kNanToNumSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::nan_to_num(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_opt_double(spec, a, 3))), a[4]);
+    return kept(wrap(ops::nan_to_num(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_opt_double(spec, a, 3))), spec, a);
+  });
+}
 PyObject* nan_to_num_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(nan_to_num_python, nullptr, args, nargs, kwnames);
+  return nan_to_num_call(nullptr, args, nargs, kwnames);
 }
 PyObject* nan_to_num_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(nan_to_num_python, self, args, nargs, kwnames);
+  return nan_to_num_call(self, args, nargs, kwnames);
 }
 PyObject* nan_to_num_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python_inplace(nan_to_num_python, self, args, nargs, kwnames);
+  return guarded("nan_to_num", [&]() -> PyObject* {
+    Slots<5> a;
+    const Spec& spec = kNanToNumSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::nan_to_num_(to_tensor(spec, a, 0).ref(), to_opt_double(spec, a, 1), to_opt_double(spec, a, 2), to_opt_double(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* nan_to_num_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("nan_to_num_", nan_to_num_inplace, args, nargs, kwnames);
 }
 
 // new_full
@@ -348,6 +440,59 @@ PyObject* new_zeros_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return new_zeros_call(self, args, nargs, kwnames);
 }
 
+// nextafter
+constexpr Param kNextafterSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kNextafterSpec{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", kNextafterSpecParams};
+
+PyObject* nextafter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter", [&]() -> PyObject* {
+    const Spec& spec = kNextafterSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
+    return kept(wrap(ops::nextafter(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* nextafter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nextafter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_call(self, args, nargs, kwnames);
+}
+PyObject* nextafter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kNextafterSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::nextafter_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+// nextafter_half
+constexpr Param kNextafterHalfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kNextafterHalfSpec{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out", kNextafterHalfSpecParams};
+
+PyObject* nextafter_half_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nextafter_half", [&]() -> PyObject* {
+    const Spec& spec = kNextafterHalfSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::nextafter_half(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* nextafter_half_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nextafter_half_call(nullptr, args, nargs, kwnames);
+}
+
 // ones_like
 constexpr Param kOnesLikeSpecParams[] = {
     {"input", Kind::Tensor},
@@ -372,14 +517,14 @@ PyObject* ones_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return ones_like_call(nullptr, args, nargs, kwnames);
 }
 
-// zero
+// zero_
 constexpr Param kZeroSpecParams[] = {
     {"input", Kind::Tensor},
 };
-const Spec kZeroSpec{"zero", "zero(Tensor input) -> Tensor out", kZeroSpecParams};
+const Spec kZeroSpec{"zero_", "zero(Tensor input) -> Tensor out", kZeroSpecParams};
 
 PyObject* zero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("zero", [&]() -> PyObject* {
+  return guarded("zero_", [&]() -> PyObject* {
     const Spec& spec = kZeroSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -390,7 +535,7 @@ PyObject* zero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   return zero_call(nullptr, args, nargs, kwnames);
 }
 PyObject* zero_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("zero", [&]() -> PyObject* {
+  return guarded("zero_", [&]() -> PyObject* {
     Slots<1> a;
     const Spec& spec = kZeroSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -400,7 +545,7 @@ PyObject* zero_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 PyObject* zero_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("zero_", zero_inplace, args, nargs, kwnames);
+  return call_inplace_method("zero__", zero_inplace, args, nargs, kwnames);
 }
 
 // zeros_like
@@ -493,7 +638,10 @@ PyMethodDef functions_top[] = {
      "and nan are their own mantissa with exponent 0.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = ldexp(g_mantissa, -exponent)"},
     {"full_like", fast(full_like_function), METH_FASTCALL | METH_KEYWORDS,
      "full_like(input, fill_value, *, dtype=None)\n"
      "--\n"
@@ -504,6 +652,19 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  fill_value: number\n"
      "  dtype: dtype or None, default None"},
+    {"isclose", fast(isclose_function), METH_FASTCALL | METH_KEYWORDS,
+     "isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
+     "--\n"
+     "\n"
+     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
+     "equal themselves, nan nothing unless equal_nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float, default 1e-05\n"
+     "  atol: float, default 1e-08\n"
+     "  equal_nan: bool, default False"},
     {"isreal", fast(isreal_function), METH_FASTCALL | METH_KEYWORDS,
      "isreal(input)\n"
      "--\n"
@@ -524,6 +685,22 @@ PyMethodDef functions_top[] = {
      "  nan: float or None, default None\n"
      "  posinf: float or None, default None\n"
      "  neginf: float or None, default None"},
+    {"nan_to_num_", fast(nan_to_num_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "nan_to_num_(input, nan=None, posinf=None, neginf=None)\n"
+     "--\n"
+     "\n"
+     "Input with nan replaced by a number, 0 by default, and the infinities by numbers, by default\n"
+     "the largest and the smallest of the dtype; replaced elements have derivative 0. In place:\n"
+     "self is overwritten and returned."},
+    {"nextafter", fast(nextafter_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter(input, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"ones_like", fast(ones_like_function), METH_FASTCALL | METH_KEYWORDS,
      "ones_like(input, *, dtype=None)\n"
      "--\n"
@@ -589,6 +766,18 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = 0\n"
      "  gradient of src = sum_to(g, shape(src))"},
+    {"isclose_complex", fast(isclose_complex_function), METH_FASTCALL | METH_KEYWORDS,
+     "isclose_complex(input, other, rtol, atol, equal_nan)\n"
+     "--\n"
+     "\n"
+     "Whether two complex numbers differ by at most atol + rtol times the magnitude of other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float\n"
+     "  atol: float\n"
+     "  equal_nan: bool"},
     {"new_full", fast(new_full_function), METH_FASTCALL | METH_KEYWORDS,
      "new_full(input, size, fill_value, *, dtype=None)\n"
      "--\n"
@@ -620,6 +809,15 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  size: list of int\n"
      "  dtype: dtype or None, default None"},
+    {"nextafter_half", fast(nextafter_half_function), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter_half(input, other)\n"
+     "--\n"
+     "\n"
+     "Next number a half can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
     {"zero", fast(zero_function), METH_FASTCALL | METH_KEYWORDS,
      "zero(input)\n"
      "--\n"
@@ -688,7 +886,23 @@ PyMethodDef methods[] = {
      "and nan are their own mantissa with exponent 0.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = ldexp(g_mantissa, -exponent)"},
+    {"isclose", fast(isclose_method), METH_FASTCALL | METH_KEYWORDS,
+     "isclose($self, other, rtol=1e-05, atol=1e-08, equal_nan=False)\n"
+     "--\n"
+     "\n"
+     "Whether the two differ by at most atol + rtol times the magnitude of other; infinities only\n"
+     "equal themselves, nan nothing unless equal_nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  rtol: float, default 1e-05\n"
+     "  atol: float, default 1e-08\n"
+     "  equal_nan: bool, default False"},
     {"isreal", fast(isreal_method), METH_FASTCALL | METH_KEYWORDS,
      "isreal($self)\n"
      "--\n"
@@ -747,6 +961,21 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  size: list of int\n"
      "  dtype: dtype or None, default None"},
+    {"nextafter", fast(nextafter_method), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter($self, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor"},
+    {"nextafter_", fast(nextafter_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "nextafter_($self, other)\n"
+     "--\n"
+     "\n"
+     "Next number the type can hold from input towards other. In place: self is overwritten and\n"
+     "returned."},
     {"zero_", fast(zero_inplace), METH_FASTCALL | METH_KEYWORDS,
      "zero_($self)\n"
      "--\n"

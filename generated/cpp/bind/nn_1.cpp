@@ -123,16 +123,17 @@ PyObject* adaptive_avg_pool3d_backward_function(PyObject*, PyObject* const* args
 // adaptive_max_pool1d
 constexpr Param kAdaptiveMaxPool1dSpecParams[] = {
     {"input", Kind::Tensor},
-    {"output_size", Kind::IntList},
+    {"output_size", Kind::SizeList},
+    {"return_indices", Kind::Bool, true},
 };
-const Spec kAdaptiveMaxPool1dSpec{"adaptive_max_pool1d", "adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor out", kAdaptiveMaxPool1dSpecParams};
+const Spec kAdaptiveMaxPool1dSpec{"adaptive_max_pool1d", "adaptive_max_pool1d(Tensor input, int?[1] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kAdaptiveMaxPool1dSpecParams};
 
 PyObject* adaptive_max_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_max_pool1d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool1dSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::adaptive_max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    return kept(wrap_chosen(ops::adaptive_max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false)), {true, to_bool(spec, a, 2, false)}), spec, a);
   });
 }
 PyObject* adaptive_max_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -163,16 +164,17 @@ PyObject* adaptive_max_pool1d_with_indices_function(PyObject*, PyObject* const* 
 // adaptive_max_pool2d
 constexpr Param kAdaptiveMaxPool2dSpecParams[] = {
     {"input", Kind::Tensor},
-    {"output_size", Kind::IntList},
+    {"output_size", Kind::SizeList},
+    {"return_indices", Kind::Bool, true},
 };
-const Spec kAdaptiveMaxPool2dSpec{"adaptive_max_pool2d", "adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor out", kAdaptiveMaxPool2dSpecParams};
+const Spec kAdaptiveMaxPool2dSpec{"adaptive_max_pool2d", "adaptive_max_pool2d(Tensor input, int?[2] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kAdaptiveMaxPool2dSpecParams};
 
 PyObject* adaptive_max_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_max_pool2d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool2dSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::adaptive_max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    return kept(wrap_chosen(ops::adaptive_max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false)), {true, to_bool(spec, a, 2, false)}), spec, a);
   });
 }
 PyObject* adaptive_max_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -203,16 +205,17 @@ PyObject* adaptive_max_pool2d_with_indices_function(PyObject*, PyObject* const* 
 // adaptive_max_pool3d
 constexpr Param kAdaptiveMaxPool3dSpecParams[] = {
     {"input", Kind::Tensor},
-    {"output_size", Kind::IntList},
+    {"output_size", Kind::SizeList},
+    {"return_indices", Kind::Bool, true},
 };
-const Spec kAdaptiveMaxPool3dSpec{"adaptive_max_pool3d", "adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor out", kAdaptiveMaxPool3dSpecParams};
+const Spec kAdaptiveMaxPool3dSpec{"adaptive_max_pool3d", "adaptive_max_pool3d(Tensor input, int?[3] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kAdaptiveMaxPool3dSpecParams};
 
 PyObject* adaptive_max_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_max_pool3d", [&]() -> PyObject* {
     const Spec& spec = kAdaptiveMaxPool3dSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::adaptive_max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    return kept(wrap_chosen(ops::adaptive_max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_bool(spec, a, 2, false)), {true, to_bool(spec, a, 2, false)}), spec, a);
   });
 }
 PyObject* adaptive_max_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -248,10 +251,16 @@ constexpr Param kAffineGridSpecParams[] = {
 };
 const Spec kAffineGridSpec{"affine_grid", "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor out", kAffineGridSpecParams};
 
-const Spec* const affine_grid_specs[] = {&kAffineGridSpec};
-const PythonOp affine_grid_python{"affine_grid", "tensorplay._composed.resample", "affine_grid", affine_grid_specs};
+PyObject* affine_grid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("affine_grid", [&]() -> PyObject* {
+    const Spec& spec = kAffineGridSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::affine_grid(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_bool(spec, a, 2))), spec, a);
+  });
+}
 PyObject* affine_grid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(affine_grid_python, nullptr, args, nargs, kwnames);
+  return affine_grid_call(nullptr, args, nargs, kwnames);
 }
 
 // alpha_dropout
@@ -261,12 +270,58 @@ constexpr Param kAlphaDropoutSpecParams[] = {
     {"training", Kind::Bool, true},
     {"inplace", Kind::Bool, true},
 };
-const Spec kAlphaDropoutSpec{"alpha_dropout", "alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor out", kAlphaDropoutSpecParams};
+const Spec kAlphaDropoutSpec{"alpha_dropout", "alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out", kAlphaDropoutSpecParams};
 
-const Spec* const alpha_dropout_specs[] = {&kAlphaDropoutSpec};
-const PythonOp alpha_dropout_python{"alpha_dropout", "tensorplay._composed.nn", "alpha_dropout", alpha_dropout_specs};
+PyObject* alpha_dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("alpha_dropout", [&]() -> PyObject* {
+    const Spec& spec = kAlphaDropoutSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::alpha_dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::alpha_dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
 PyObject* alpha_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(alpha_dropout_python, nullptr, args, nargs, kwnames);
+  return alpha_dropout_call(nullptr, args, nargs, kwnames);
+}
+PyObject* alpha_dropout_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("alpha_dropout", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kAlphaDropoutSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::alpha_dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* alpha_dropout_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("alpha_dropout_", alpha_dropout_inplace, args, nargs, kwnames);
+}
+
+// antialiased
+constexpr Param kAntialiasedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"size", Kind::IntList},
+    {"scale", Kind::FloatList},
+    {"cubic", Kind::Bool},
+    {"align_corners", Kind::Bool},
+};
+const Spec kAntialiasedSpec{"antialiased", "antialiased(Tensor input, int[] size, float[] scale, bool cubic, bool align_corners) -> Tensor out", kAntialiasedSpecParams};
+
+PyObject* antialiased_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("antialiased", [&]() -> PyObject* {
+    const Spec& spec = kAntialiasedSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::antialiased(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* antialiased_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return antialiased_call(nullptr, args, nargs, kwnames);
 }
 
 // avg_pool1d
@@ -521,10 +576,16 @@ constexpr Param kBilinearSpecParams[] = {
 };
 const Spec kBilinearSpec{"bilinear", "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor out", kBilinearSpecParams};
 
-const Spec* const bilinear_specs[] = {&kBilinearSpec};
-const PythonOp bilinear_python{"bilinear", "tensorplay._composed.contract", "bilinear", bilinear_specs};
+PyObject* bilinear_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bilinear", [&]() -> PyObject* {
+    const Spec& spec = kBilinearSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::bilinear(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
 PyObject* bilinear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(bilinear_python, nullptr, args, nargs, kwnames);
+  return bilinear_call(nullptr, args, nargs, kwnames);
 }
 
 // binary_cross_entropy
@@ -632,166 +693,9 @@ PyObject* cosine_similarity_function(PyObject*, PyObject* const* args, Py_ssize_
   return cosine_similarity_call(nullptr, args, nargs, kwnames);
 }
 
-// cross_entropy
-constexpr Param kCrossEntropySpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"weight", Kind::OptTensor, true},
-    {"ignore_index", Kind::Int, true},
-    {"reduction", Kind::Str, true},
-    {"label_smoothing", Kind::Float, true},
-};
-const Spec kCrossEntropySpec{"cross_entropy", "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction=\"mean\", float label_smoothing=0.0) -> Tensor out", kCrossEntropySpecParams};
-
-PyObject* cross_entropy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cross_entropy", [&]() -> PyObject* {
-    const Spec& spec = kCrossEntropySpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean"), to_double(spec, a, 5, 0.0))), spec, a);
-  });
-}
-PyObject* cross_entropy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cross_entropy_call(nullptr, args, nargs, kwnames);
-}
-
-// cross_entropy_index
-constexpr Param kCrossEntropyIndexSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"weight", Kind::OptTensor},
-    {"ignore_index", Kind::Int},
-    {"reduction", Kind::Str},
-    {"label_smoothing", Kind::Float},
-};
-const Spec kCrossEntropyIndexSpec{"cross_entropy_index", "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", kCrossEntropyIndexSpecParams};
-constexpr const char* kCrossEntropyIndexResultFields[] = {"out", "logsumexp", "total_weight"};
-const ResultType kCrossEntropyIndexResult{"cross_entropy_index", kCrossEntropyIndexResultFields};
-
-PyObject* cross_entropy_index_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cross_entropy_index", [&]() -> PyObject* {
-    const Spec& spec = kCrossEntropyIndexSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kCrossEntropyIndexResult, ops::cross_entropy_index(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4), to_double(spec, a, 5))), spec, a);
-  });
-}
-PyObject* cross_entropy_index_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cross_entropy_index_call(nullptr, args, nargs, kwnames);
-}
-
-// cross_entropy_index_backward
-constexpr Param kCrossEntropyIndexBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"weight", Kind::OptTensor},
-    {"logsumexp", Kind::Tensor},
-    {"total_weight", Kind::Tensor},
-    {"ignore_index", Kind::Int},
-    {"reduction", Kind::Str},
-    {"label_smoothing", Kind::Float},
-};
-const Spec kCrossEntropyIndexBackwardSpec{"cross_entropy_index_backward", "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyIndexBackwardSpecParams};
-
-PyObject* cross_entropy_index_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cross_entropy_index_backward", [&]() -> PyObject* {
-    const Spec& spec = kCrossEntropyIndexBackwardSpec;
-    Slots<9> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::cross_entropy_index_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8))), spec, a);
-  });
-}
-PyObject* cross_entropy_index_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cross_entropy_index_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// ctc_loss
-constexpr Param kCtcLossSpecParams[] = {
-    {"log_probs", Kind::Tensor},
-    {"targets", Kind::Tensor},
-    {"input_lengths", Kind::Any},
-    {"target_lengths", Kind::Any},
-    {"blank", Kind::Int, true},
-    {"reduction", Kind::Str, true},
-    {"zero_infinity", Kind::Bool, true},
-};
-const Spec kCtcLossSpec{"ctc_loss", "ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction=\"mean\", bool zero_infinity=False) -> Tensor out", kCtcLossSpecParams};
-
-const Spec* const ctc_loss_specs[] = {&kCtcLossSpec};
-const PythonOp ctc_loss_python{"ctc_loss", "tensorplay._composed.nn", "ctc_loss", ctc_loss_specs};
-PyObject* ctc_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(ctc_loss_python, nullptr, args, nargs, kwnames);
-}
-
-// dropout
-constexpr Param kDropoutSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Float, true},
-    {"training", Kind::Bool, true},
-};
-const Spec kDropoutSpec{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropoutSpecParams};
-
-PyObject* dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("dropout", [&]() -> PyObject* {
-    const Spec& spec = kDropoutSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
-  });
-}
-PyObject* dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return dropout_call(nullptr, args, nargs, kwnames);
-}
-
-// dropout1d
-constexpr Param kDropout1dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Float, true},
-    {"training", Kind::Bool, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kDropout1dSpec{"dropout1d", "dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor out", kDropout1dSpecParams};
-
-const Spec* const dropout1d_specs[] = {&kDropout1dSpec};
-const PythonOp dropout1d_python{"dropout1d", "tensorplay._composed.nn", "dropout1d", dropout1d_specs};
-PyObject* dropout1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(dropout1d_python, nullptr, args, nargs, kwnames);
-}
-
-// dropout2d
-constexpr Param kDropout2dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Float, true},
-    {"training", Kind::Bool, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kDropout2dSpec{"dropout2d", "dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor out", kDropout2dSpecParams};
-
-const Spec* const dropout2d_specs[] = {&kDropout2dSpec};
-const PythonOp dropout2d_python{"dropout2d", "tensorplay._composed.nn", "dropout2d", dropout2d_specs};
-PyObject* dropout2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(dropout2d_python, nullptr, args, nargs, kwnames);
-}
-
-// dropout3d
-constexpr Param kDropout3dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Float, true},
-    {"training", Kind::Bool, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kDropout3dSpec{"dropout3d", "dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor out", kDropout3dSpecParams};
-
-const Spec* const dropout3d_specs[] = {&kDropout3dSpec};
-const PythonOp dropout3d_python{"dropout3d", "tensorplay._composed.nn", "dropout3d", dropout3d_specs};
-PyObject* dropout3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(dropout3d_python, nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"alpha_dropout", fast(alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
-     "alpha_dropout(input, p=0.5, training=False, inplace=False)\n"
+     "alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
      "\n"
      "Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take SELU's\n"
@@ -801,9 +705,14 @@ PyMethodDef functions_top[] = {
      "  input: Tensor\n"
      "  p: float, default 0.5\n"
      "  training: bool, default False\n"
-     "  inplace: bool, default False\n"
      "\n"
      "Reference: Klambauer et al. 2017"},
+    {"alpha_dropout_", fast(alpha_dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "alpha_dropout_(input, p=0.5, training=False)\n"
+     "--\n"
+     "\n"
+     "Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take SELU's\n"
+     "lower limit. In place: self is overwritten and returned."},
     {"bilinear", fast(bilinear_function), METH_FASTCALL | METH_KEYWORDS,
      "bilinear(input1, input2, weight, bias=None)\n"
      "--\n"
@@ -835,23 +744,6 @@ PyMethodDef functions_top[] = {
      "  x2: Tensor\n"
      "  dim: int, default 1\n"
      "  eps: float, default 1e-08"},
-    {"ctc_loss", fast(ctc_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)\n"
-     "--\n"
-     "\n"
-     "Negative logarithm of the probability of label sequences, summed over all alignments with\n"
-     "blanks; infinite where none fits, or 0 with zero_infinity.\n"
-     "\n"
-     "Args:\n"
-     "  log_probs: Tensor\n"
-     "  targets: Tensor\n"
-     "  input_lengths: any\n"
-     "  target_lengths: any\n"
-     "  blank: int, default 0\n"
-     "  reduction: str, default 'mean'\n"
-     "  zero_infinity: bool, default False\n"
-     "\n"
-     "Reference: Graves et al. 2006"},
     {},
 };
 
@@ -928,6 +820,18 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = plane_scatter3d(g_out, indices, shape(input))"},
+    {"antialiased", fast(antialiased_function), METH_FASTCALL | METH_KEYWORDS,
+     "antialiased(input, size, scale, cubic, align_corners)\n"
+     "--\n"
+     "\n"
+     "Images brought to a size by filters wide enough for what a smaller size cannot show.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int\n"
+     "  scale: list of float\n"
+     "  cubic: bool\n"
+     "  align_corners: bool"},
     {"avg_pool1d_backward", fast(avg_pool1d_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "avg_pool1d_backward(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)\n"
      "--\n"
@@ -1033,42 +937,6 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = avg_pool3d_backward(g, shape(input), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"},
-    {"cross_entropy_index", fast(cross_entropy_index_function), METH_FASTCALL | METH_KEYWORDS,
-     "cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)\n"
-     "--\n"
-     "\n"
-     "Fused softmax cross entropy against class indices, with what its gradient needs.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  weight: Tensor or None\n"
-     "  ignore_index: int\n"
-     "  reduction: str\n"
-     "  label_smoothing: float\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)"},
-    {"cross_entropy_index_backward", fast(cross_entropy_index_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "cross_entropy_index_backward(grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)\n"
-     "--\n"
-     "\n"
-     "Gradient of the fused cross entropy in its scores.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  weight: Tensor or None\n"
-     "  logsumexp: Tensor\n"
-     "  total_weight: Tensor\n"
-     "  ignore_index: int\n"
-     "  reduction: str\n"
-     "  label_smoothing: float\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))\n"
-     "  gradient of input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))"},
     {},
 };
 
@@ -1110,32 +978,38 @@ PyMethodDef functions_nn_functional[] = {
      "Derivative:\n"
      "  gradient of input = adaptive_avg_pool3d_backward(g, shape(input))"},
     {"adaptive_max_pool1d", fast(adaptive_max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "adaptive_max_pool1d(input, output_size)\n"
+     "adaptive_max_pool1d(input, output_size, return_indices=False)\n"
      "--\n"
      "\n"
-     "Largest element of windows that divide the last 1 dimension into output_size parts.\n"
+     "Largest element of windows that divide the last 1 dimension into output_size parts; with\n"
+     "return_indices also where it stands in its plane.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (1)"},
+     "  output_size: list of int (1)\n"
+     "  return_indices: bool, default False"},
     {"adaptive_max_pool2d", fast(adaptive_max_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "adaptive_max_pool2d(input, output_size)\n"
+     "adaptive_max_pool2d(input, output_size, return_indices=False)\n"
      "--\n"
      "\n"
-     "Largest element of windows that divide the last 2 dimensions into output_size parts.\n"
+     "Largest element of windows that divide the last 2 dimensions into output_size parts; with\n"
+     "return_indices also where it stands in its plane.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (2)"},
+     "  output_size: list of int (2)\n"
+     "  return_indices: bool, default False"},
     {"adaptive_max_pool3d", fast(adaptive_max_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "adaptive_max_pool3d(input, output_size)\n"
+     "adaptive_max_pool3d(input, output_size, return_indices=False)\n"
      "--\n"
      "\n"
-     "Largest element of windows that divide the last 3 dimensions into output_size parts.\n"
+     "Largest element of windows that divide the last 3 dimensions into output_size parts; with\n"
+     "return_indices also where it stands in its plane.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (3)"},
+     "  output_size: list of int (3)\n"
+     "  return_indices: bool, default False"},
     {"affine_grid", fast(affine_grid_function), METH_FASTCALL | METH_KEYWORDS,
      "affine_grid(theta, size, align_corners=None)\n"
      "--\n"
@@ -1147,7 +1021,7 @@ PyMethodDef functions_nn_functional[] = {
      "  size: list of int\n"
      "  align_corners: bool or None, default None"},
     {"alpha_dropout", fast(alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
-     "alpha_dropout(input, p=0.5, training=False, inplace=False)\n"
+     "alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
      "\n"
      "Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take SELU's\n"
@@ -1157,9 +1031,14 @@ PyMethodDef functions_nn_functional[] = {
      "  input: Tensor\n"
      "  p: float, default 0.5\n"
      "  training: bool, default False\n"
-     "  inplace: bool, default False\n"
      "\n"
      "Reference: Klambauer et al. 2017"},
+    {"alpha_dropout_", fast(alpha_dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "alpha_dropout_(input, p=0.5, training=False)\n"
+     "--\n"
+     "\n"
+     "Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take SELU's\n"
+     "lower limit. In place: self is overwritten and returned."},
     {"avg_pool1d", fast(avg_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
      "avg_pool1d(input, kernel_size, stride=None, padding=[0], ceil_mode=False, count_include_pad=True)\n"
      "--\n"
@@ -1284,84 +1163,6 @@ PyMethodDef functions_nn_functional[] = {
      "  x2: Tensor\n"
      "  dim: int, default 1\n"
      "  eps: float, default 1e-08"},
-    {"cross_entropy", fast(cross_entropy_function), METH_FASTCALL | METH_KEYWORDS,
-     "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)\n"
-     "--\n"
-     "\n"
-     "Cross entropy of the softmax over classes against class indices, or probabilities of input's\n"
-     "sizes; classes are dimension 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  weight: Tensor or None, default None\n"
-     "  ignore_index: int, default -100\n"
-     "  reduction: str, default 'mean'\n"
-     "  label_smoothing: float, default 0.0"},
-    {"ctc_loss", fast(ctc_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)\n"
-     "--\n"
-     "\n"
-     "Negative logarithm of the probability of label sequences, summed over all alignments with\n"
-     "blanks; infinite where none fits, or 0 with zero_infinity.\n"
-     "\n"
-     "Args:\n"
-     "  log_probs: Tensor\n"
-     "  targets: Tensor\n"
-     "  input_lengths: any\n"
-     "  target_lengths: any\n"
-     "  blank: int, default 0\n"
-     "  reduction: str, default 'mean'\n"
-     "  zero_infinity: bool, default False\n"
-     "\n"
-     "Reference: Graves et al. 2006"},
-    {"dropout", fast(dropout_function), METH_FASTCALL | METH_KEYWORDS,
-     "dropout(input, p=0.5, training=True)\n"
-     "--\n"
-     "\n"
-     "In training, elements zeroed with probability p and the others divided by 1 - p; the input\n"
-     "itself otherwise.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: float, default 0.5\n"
-     "  training: bool, default True"},
-    {"dropout1d", fast(dropout1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "dropout1d(input, p=0.5, training=True, inplace=False)\n"
-     "--\n"
-     "\n"
-     "In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the others\n"
-     "divided by 1 - p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: float, default 0.5\n"
-     "  training: bool, default True\n"
-     "  inplace: bool, default False"},
-    {"dropout2d", fast(dropout2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "dropout2d(input, p=0.5, training=True, inplace=False)\n"
-     "--\n"
-     "\n"
-     "In training, whole channels (the second dimension) zeroed with probability p and the others\n"
-     "divided by 1 - p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: float, default 0.5\n"
-     "  training: bool, default True\n"
-     "  inplace: bool, default False"},
-    {"dropout3d", fast(dropout3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "dropout3d(input, p=0.5, training=True, inplace=False)\n"
-     "--\n"
-     "\n"
-     "In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p and\n"
-     "the others divided by 1 - p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: float, default 0.5\n"
-     "  training: bool, default True\n"
-     "  inplace: bool, default False"},
     {},
 };
 }  // namespace

@@ -6,6 +6,294 @@
 namespace tp::python {
 namespace {
 
+// cross_entropy
+constexpr Param kCrossEntropySpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"weight", Kind::OptTensor, true},
+    {"ignore_index", Kind::Int, true},
+    {"reduction", Kind::Str, true},
+    {"label_smoothing", Kind::Float, true},
+};
+const Spec kCrossEntropySpec{"cross_entropy", "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction=\"mean\", float label_smoothing=0.0) -> Tensor out", kCrossEntropySpecParams};
+
+PyObject* cross_entropy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cross_entropy", [&]() -> PyObject* {
+    const Spec& spec = kCrossEntropySpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cross_entropy(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3, std::int64_t(-100)), to_str(spec, a, 4, "mean"), to_double(spec, a, 5, 0.0))), spec, a);
+  });
+}
+PyObject* cross_entropy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cross_entropy_call(nullptr, args, nargs, kwnames);
+}
+
+// cross_entropy_index
+constexpr Param kCrossEntropyIndexSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"ignore_index", Kind::Int},
+    {"reduction", Kind::Str},
+    {"label_smoothing", Kind::Float},
+};
+const Spec kCrossEntropyIndexSpec{"cross_entropy_index", "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", kCrossEntropyIndexSpecParams};
+constexpr const char* kCrossEntropyIndexResultFields[] = {"out", "logsumexp", "total_weight"};
+const ResultType kCrossEntropyIndexResult{"cross_entropy_index", kCrossEntropyIndexResultFields};
+
+PyObject* cross_entropy_index_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cross_entropy_index", [&]() -> PyObject* {
+    const Spec& spec = kCrossEntropyIndexSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kCrossEntropyIndexResult, ops::cross_entropy_index(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_int(spec, a, 3), to_str(spec, a, 4), to_double(spec, a, 5))), spec, a);
+  });
+}
+PyObject* cross_entropy_index_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cross_entropy_index_call(nullptr, args, nargs, kwnames);
+}
+
+// cross_entropy_index_backward
+constexpr Param kCrossEntropyIndexBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"logsumexp", Kind::Tensor},
+    {"total_weight", Kind::Tensor},
+    {"ignore_index", Kind::Int},
+    {"reduction", Kind::Str},
+    {"label_smoothing", Kind::Float},
+};
+const Spec kCrossEntropyIndexBackwardSpec{"cross_entropy_index_backward", "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", kCrossEntropyIndexBackwardSpecParams};
+
+PyObject* cross_entropy_index_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cross_entropy_index_backward", [&]() -> PyObject* {
+    const Spec& spec = kCrossEntropyIndexBackwardSpec;
+    Slots<9> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cross_entropy_index_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_int(spec, a, 6), to_str(spec, a, 7), to_double(spec, a, 8))), spec, a);
+  });
+}
+PyObject* cross_entropy_index_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cross_entropy_index_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// ctc_loss
+constexpr Param kCtcLossSpecParams[] = {
+    {"log_probs", Kind::Tensor},
+    {"targets", Kind::Tensor},
+    {"input_lengths", Kind::Any},
+    {"target_lengths", Kind::Any},
+    {"blank", Kind::Int, true},
+    {"reduction", Kind::Str, true},
+    {"zero_infinity", Kind::Bool, true},
+};
+const Spec kCtcLossSpec{"ctc_loss", "ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction=\"mean\", bool zero_infinity=False) -> Tensor out", kCtcLossSpecParams};
+
+const Spec* const ctc_loss_specs[] = {&kCtcLossSpec};
+const PythonOp ctc_loss_python{"ctc_loss", "tensorplay._composed.nn", "ctc_loss", ctc_loss_specs};
+PyObject* ctc_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_python(ctc_loss_python, nullptr, args, nargs, kwnames);
+}
+
+// drop
+constexpr Param kDropSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float},
+    {"sizes", Kind::IntList},
+};
+const Spec kDropSpec{"drop", "drop(Tensor input, float p, int[] sizes) -> Tensor out", kDropSpecParams};
+
+PyObject* drop_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("drop", [&]() -> PyObject* {
+    const Spec& spec = kDropSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::drop(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_dims(spec, a, 2))), spec, a);
+  });
+}
+PyObject* drop_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return drop_call(nullptr, args, nargs, kwnames);
+}
+
+// drop_selu
+constexpr Param kDropSeluSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float},
+    {"sizes", Kind::IntList},
+};
+const Spec kDropSeluSpec{"drop_selu", "drop_selu(Tensor input, float p, int[] sizes) -> Tensor out", kDropSeluSpecParams};
+
+PyObject* drop_selu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("drop_selu", [&]() -> PyObject* {
+    const Spec& spec = kDropSeluSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::drop_selu(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_dims(spec, a, 2))), spec, a);
+  });
+}
+PyObject* drop_selu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return drop_selu_call(nullptr, args, nargs, kwnames);
+}
+
+// dropout
+constexpr Param kDropoutSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float, true},
+    {"training", Kind::Bool, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kDropoutSpec{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropoutSpecParams};
+
+PyObject* dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout", [&]() -> PyObject* {
+    const Spec& spec = kDropoutSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
+  });
+}
+PyObject* dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return dropout_call(nullptr, args, nargs, kwnames);
+}
+PyObject* dropout_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kDropoutSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* dropout_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("dropout_", dropout_inplace, args, nargs, kwnames);
+}
+
+// dropout1d
+constexpr Param kDropout1dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float, true},
+    {"training", Kind::Bool, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kDropout1dSpec{"dropout1d", "dropout1d(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropout1dSpecParams};
+
+PyObject* dropout1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout1d", [&]() -> PyObject* {
+    const Spec& spec = kDropout1dSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::dropout1d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::dropout1d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
+  });
+}
+PyObject* dropout1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return dropout1d_call(nullptr, args, nargs, kwnames);
+}
+PyObject* dropout1d_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout1d", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kDropout1dSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::dropout1d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* dropout1d_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("dropout1d_", dropout1d_inplace, args, nargs, kwnames);
+}
+
+// dropout2d
+constexpr Param kDropout2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float, true},
+    {"training", Kind::Bool, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kDropout2dSpec{"dropout2d", "dropout2d(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropout2dSpecParams};
+
+PyObject* dropout2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout2d", [&]() -> PyObject* {
+    const Spec& spec = kDropout2dSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::dropout2d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::dropout2d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
+  });
+}
+PyObject* dropout2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return dropout2d_call(nullptr, args, nargs, kwnames);
+}
+PyObject* dropout2d_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout2d", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kDropout2dSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::dropout2d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* dropout2d_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("dropout2d_", dropout2d_inplace, args, nargs, kwnames);
+}
+
+// dropout3d
+constexpr Param kDropout3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float, true},
+    {"training", Kind::Bool, true},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kDropout3dSpec{"dropout3d", "dropout3d(Tensor input, float p=0.5, bool training=True) -> Tensor out", kDropout3dSpecParams};
+
+PyObject* dropout3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout3d", [&]() -> PyObject* {
+    const Spec& spec = kDropout3dSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::dropout3d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::dropout3d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true))), spec, a);
+  });
+}
+PyObject* dropout3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return dropout3d_call(nullptr, args, nargs, kwnames);
+}
+PyObject* dropout3d_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dropout3d", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kDropout3dSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::dropout3d_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, true));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* dropout3d_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("dropout3d_", dropout3d_inplace, args, nargs, kwnames);
+}
+
 // feature_alpha_dropout
 constexpr Param kFeatureAlphaDropoutSpecParams[] = {
     {"input", Kind::Tensor},
@@ -13,12 +301,36 @@ constexpr Param kFeatureAlphaDropoutSpecParams[] = {
     {"training", Kind::Bool, true},
     {"inplace", Kind::Bool, true},
 };
-const Spec kFeatureAlphaDropoutSpec{"feature_alpha_dropout", "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor out", kFeatureAlphaDropoutSpecParams};
+const Spec kFeatureAlphaDropoutSpec{"feature_alpha_dropout", "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out", kFeatureAlphaDropoutSpecParams};
 
-const Spec* const feature_alpha_dropout_specs[] = {&kFeatureAlphaDropoutSpec};
-const PythonOp feature_alpha_dropout_python{"feature_alpha_dropout", "tensorplay._composed.nn", "feature_alpha_dropout", feature_alpha_dropout_specs};
+PyObject* feature_alpha_dropout_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("feature_alpha_dropout", [&]() -> PyObject* {
+    const Spec& spec = kFeatureAlphaDropoutSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(3) && to_bool(spec, a, 3)) {
+      ops::feature_alpha_dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false));
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::feature_alpha_dropout(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
 PyObject* feature_alpha_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(feature_alpha_dropout_python, nullptr, args, nargs, kwnames);
+  return feature_alpha_dropout_call(nullptr, args, nargs, kwnames);
+}
+PyObject* feature_alpha_dropout_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("feature_alpha_dropout", [&]() -> PyObject* {
+    Slots<4> a;
+    const Spec& spec = kFeatureAlphaDropoutSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::feature_alpha_dropout_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_bool(spec, a, 2, false));
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* feature_alpha_dropout_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("feature_alpha_dropout_", feature_alpha_dropout_inplace, args, nargs, kwnames);
 }
 
 // gaussian_nll_loss
@@ -63,6 +375,67 @@ PyObject* glu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
   return glu_call(nullptr, args, nargs, kwnames);
 }
 
+// grid_line
+constexpr Param kGridLineSpecParams[] = {
+    {"like", Kind::Tensor},
+    {"n", Kind::Int},
+    {"align_corners", Kind::Bool},
+};
+const Spec kGridLineSpec{"grid_line", "grid_line(Tensor like, int n, bool align_corners) -> Tensor out", kGridLineSpecParams};
+
+PyObject* grid_line_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_line", [&]() -> PyObject* {
+    const Spec& spec = kGridLineSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_line(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_bool(spec, a, 2))), spec, a);
+  });
+}
+PyObject* grid_line_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_line_call(nullptr, args, nargs, kwnames);
+}
+
+// grid_padded
+constexpr Param kGridPaddedSpecParams[] = {
+    {"place", Kind::Tensor},
+    {"length", Kind::Tensor},
+    {"padding", Kind::Int},
+    {"align_corners", Kind::Bool},
+};
+const Spec kGridPaddedSpec{"grid_padded", "grid_padded(Tensor place, Tensor length, int padding, bool align_corners) -> Tensor out", kGridPaddedSpecParams};
+
+PyObject* grid_padded_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_padded", [&]() -> PyObject* {
+    const Spec& spec = kGridPaddedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_padded(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* grid_padded_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_padded_call(nullptr, args, nargs, kwnames);
+}
+
+// grid_reflected
+constexpr Param kGridReflectedSpecParams[] = {
+    {"place", Kind::Tensor},
+    {"low", Kind::Float},
+    {"span", Kind::Tensor},
+};
+const Spec kGridReflectedSpec{"grid_reflected", "grid_reflected(Tensor place, float low, Tensor span) -> Tensor out", kGridReflectedSpecParams};
+
+PyObject* grid_reflected_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_reflected", [&]() -> PyObject* {
+    const Spec& spec = kGridReflectedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_reflected(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* grid_reflected_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_reflected_call(nullptr, args, nargs, kwnames);
+}
+
 // grid_sample
 constexpr Param kGridSampleSpecParams[] = {
     {"input", Kind::Tensor},
@@ -73,10 +446,38 @@ constexpr Param kGridSampleSpecParams[] = {
 };
 const Spec kGridSampleSpec{"grid_sample", "grid_sample(Tensor input, Tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool? align_corners=None) -> Tensor out", kGridSampleSpecParams};
 
-const Spec* const grid_sample_specs[] = {&kGridSampleSpec};
-const PythonOp grid_sample_python{"grid_sample", "tensorplay._composed.resample", "grid_sample", grid_sample_specs};
+PyObject* grid_sample_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_sample", [&]() -> PyObject* {
+    const Spec& spec = kGridSampleSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_sample(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "bilinear"), to_str(spec, a, 3, "zeros"), to_opt_bool(spec, a, 4))), spec, a);
+  });
+}
 PyObject* grid_sample_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(grid_sample_python, nullptr, args, nargs, kwnames);
+  return grid_sample_call(nullptr, args, nargs, kwnames);
+}
+
+// grid_sampled
+constexpr Param kGridSampledSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"grid", Kind::Tensor},
+    {"mode", Kind::Int},
+    {"padding", Kind::Int},
+    {"align_corners", Kind::Bool},
+};
+const Spec kGridSampledSpec{"grid_sampled", "grid_sampled(Tensor input, Tensor grid, int mode, int padding, bool align_corners) -> Tensor out", kGridSampledSpecParams};
+
+PyObject* grid_sampled_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_sampled", [&]() -> PyObject* {
+    const Spec& spec = kGridSampledSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_sampled(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* grid_sampled_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_sampled_call(nullptr, args, nargs, kwnames);
 }
 
 // grid_sampler_2d
@@ -89,10 +490,16 @@ constexpr Param kGridSampler2dSpecParams[] = {
 };
 const Spec kGridSampler2dSpec{"grid_sampler_2d", "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out", kGridSampler2dSpecParams};
 
-const Spec* const grid_sampler_2d_specs[] = {&kGridSampler2dSpec};
-const PythonOp grid_sampler_2d_python{"grid_sampler_2d", "tensorplay._composed.resample", "grid_sampler_2d", grid_sampler_2d_specs};
+PyObject* grid_sampler_2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_sampler_2d", [&]() -> PyObject* {
+    const Spec& spec = kGridSampler2dSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_sampler_2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
 PyObject* grid_sampler_2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(grid_sampler_2d_python, nullptr, args, nargs, kwnames);
+  return grid_sampler_2d_call(nullptr, args, nargs, kwnames);
 }
 
 // grid_sampler_3d
@@ -105,10 +512,16 @@ constexpr Param kGridSampler3dSpecParams[] = {
 };
 const Spec kGridSampler3dSpec{"grid_sampler_3d", "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out", kGridSampler3dSpecParams};
 
-const Spec* const grid_sampler_3d_specs[] = {&kGridSampler3dSpec};
-const PythonOp grid_sampler_3d_python{"grid_sampler_3d", "tensorplay._composed.resample", "grid_sampler_3d", grid_sampler_3d_specs};
+PyObject* grid_sampler_3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_sampler_3d", [&]() -> PyObject* {
+    const Spec& spec = kGridSampler3dSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_sampler_3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
 PyObject* grid_sampler_3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(grid_sampler_3d_python, nullptr, args, nargs, kwnames);
+  return grid_sampler_3d_call(nullptr, args, nargs, kwnames);
 }
 
 // group_norm
@@ -160,15 +573,16 @@ constexpr Param kHuberLossSpecParams[] = {
     {"target", Kind::Tensor},
     {"reduction", Kind::Str, true, true},
     {"delta", Kind::Float, true, true},
+    {"weight", Kind::OptTensor, true, true},
 };
-const Spec kHuberLossSpec{"huber_loss", "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", kHuberLossSpecParams};
+const Spec kHuberLossSpec{"huber_loss", "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0, Tensor? weight=None) -> Tensor out", kHuberLossSpecParams};
 
 PyObject* huber_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("huber_loss", [&]() -> PyObject* {
     const Spec& spec = kHuberLossSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::huber_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0))), spec, a);
+    return kept(wrap(ops::huber_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0), to_opt_tensor(spec, a, 4).ref())), spec, a);
   });
 }
 PyObject* huber_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -204,18 +618,24 @@ PyObject* instance_norm_function(PyObject*, PyObject* const* args, Py_ssize_t na
 constexpr Param kInterpolateSpecParams[] = {
     {"input", Kind::Tensor},
     {"size", Kind::OptIntList, true},
-    {"scale_factor", Kind::Any, true},
+    {"scale_factor", Kind::OptFloatList, true},
     {"mode", Kind::Str, true},
     {"align_corners", Kind::OptBool, true},
     {"recompute_scale_factor", Kind::OptBool, true},
     {"antialias", Kind::Bool, true},
 };
-const Spec kInterpolateSpec{"interpolate", "interpolate(Tensor input, int[]? size=None, any scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor out", kInterpolateSpecParams};
+const Spec kInterpolateSpec{"interpolate", "interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor out", kInterpolateSpecParams};
 
-const Spec* const interpolate_specs[] = {&kInterpolateSpec};
-const PythonOp interpolate_python{"interpolate", "tensorplay._composed.resample", "interpolate", interpolate_specs};
+PyObject* interpolate_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("interpolate", [&]() -> PyObject* {
+    const Spec& spec = kInterpolateSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::interpolate(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_doubles(spec, a, 2), to_str(spec, a, 3, "nearest"), to_opt_bool(spec, a, 4), to_opt_bool(spec, a, 5), to_bool(spec, a, 6, false))), spec, a);
+  });
+}
 PyObject* interpolate_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(interpolate_python, nullptr, args, nargs, kwnames);
+  return interpolate_call(nullptr, args, nargs, kwnames);
 }
 
 // kl_div
@@ -244,15 +664,16 @@ constexpr Param kL1LossSpecParams[] = {
     {"input", Kind::Tensor},
     {"target", Kind::Tensor},
     {"reduction", Kind::Str, true, true},
+    {"weight", Kind::OptTensor, true, true},
 };
-const Spec kL1LossSpec{"l1_loss", "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kL1LossSpecParams};
+const Spec kL1LossSpec{"l1_loss", "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", Tensor? weight=None) -> Tensor out", kL1LossSpecParams};
 
 PyObject* l1_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("l1_loss", [&]() -> PyObject* {
     const Spec& spec = kL1LossSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
+    return kept(wrap(ops::l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_opt_tensor(spec, a, 3).ref())), spec, a);
   });
 }
 PyObject* l1_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -291,10 +712,16 @@ constexpr Param kLocalResponseNormSpecParams[] = {
 };
 const Spec kLocalResponseNormSpec{"local_response_norm", "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out", kLocalResponseNormSpecParams};
 
-const Spec* const local_response_norm_specs[] = {&kLocalResponseNormSpec};
-const PythonOp local_response_norm_python{"local_response_norm", "tensorplay._composed.nn", "local_response_norm", local_response_norm_specs};
+PyObject* local_response_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("local_response_norm", [&]() -> PyObject* {
+    const Spec& spec = kLocalResponseNormSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::local_response_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_double(spec, a, 2, 0.0001), to_double(spec, a, 3, 0.75), to_double(spec, a, 4, 1.0))), spec, a);
+  });
+}
 PyObject* local_response_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(local_response_norm_python, nullptr, args, nargs, kwnames);
+  return local_response_norm_call(nullptr, args, nargs, kwnames);
 }
 
 // log_softmax
@@ -340,481 +767,26 @@ PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssi
   return log_softmax_backward_call(nullptr, args, nargs, kwnames);
 }
 
-// margin_ranking_loss
-constexpr Param kMarginRankingLossSpecParams[] = {
-    {"input1", Kind::Tensor},
-    {"input2", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"margin", Kind::Float, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kMarginRankingLossSpec{"margin_ranking_loss", "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kMarginRankingLossSpecParams};
-
-PyObject* margin_ranking_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("margin_ranking_loss", [&]() -> PyObject* {
-    const Spec& spec = kMarginRankingLossSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::margin_ranking_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
-  });
-}
-PyObject* margin_ranking_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return margin_ranking_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool1d
-constexpr Param kMaxPool1dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"dilation", Kind::IntList, true},
-    {"ceil_mode", Kind::Bool, true},
-};
-const Spec kMaxPool1dSpec{"max_pool1d", "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool1dSpecParams};
-
-PyObject* max_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool1d", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool1dSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_dims(spec, a, 4, Dims{1}), to_bool(spec, a, 5, false))), spec, a);
-  });
-}
-PyObject* max_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool1d_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool1d_with_indices
-constexpr Param kMaxPool1dWithIndicesSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::IntList},
-    {"padding", Kind::IntList},
-    {"dilation", Kind::IntList},
-    {"ceil_mode", Kind::Bool},
-};
-const Spec kMaxPool1dWithIndicesSpec{"max_pool1d_with_indices", "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool1dWithIndicesSpecParams};
-constexpr const char* kMaxPool1dWithIndicesResultFields[] = {"out", "indices"};
-const ResultType kMaxPool1dWithIndicesResult{"max_pool1d_with_indices", kMaxPool1dWithIndicesResultFields};
-
-PyObject* max_pool1d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool1d_with_indices", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool1dWithIndicesSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kMaxPool1dWithIndicesResult, ops::max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
-  });
-}
-PyObject* max_pool1d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool1d_with_indices_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool2d
-constexpr Param kMaxPool2dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"dilation", Kind::IntList, true},
-    {"ceil_mode", Kind::Bool, true},
-};
-const Spec kMaxPool2dSpec{"max_pool2d", "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool2dSpecParams};
-
-PyObject* max_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool2d", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool2dSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1}), to_bool(spec, a, 5, false))), spec, a);
-  });
-}
-PyObject* max_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool2d_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool2d_with_indices
-constexpr Param kMaxPool2dWithIndicesSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::IntList},
-    {"padding", Kind::IntList},
-    {"dilation", Kind::IntList},
-    {"ceil_mode", Kind::Bool},
-};
-const Spec kMaxPool2dWithIndicesSpec{"max_pool2d_with_indices", "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool2dWithIndicesSpecParams};
-constexpr const char* kMaxPool2dWithIndicesResultFields[] = {"out", "indices"};
-const ResultType kMaxPool2dWithIndicesResult{"max_pool2d_with_indices", kMaxPool2dWithIndicesResultFields};
-
-PyObject* max_pool2d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool2d_with_indices", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool2dWithIndicesSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kMaxPool2dWithIndicesResult, ops::max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
-  });
-}
-PyObject* max_pool2d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool2d_with_indices_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool3d
-constexpr Param kMaxPool3dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"dilation", Kind::IntList, true},
-    {"ceil_mode", Kind::Bool, true},
-};
-const Spec kMaxPool3dSpec{"max_pool3d", "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", kMaxPool3dSpecParams};
-
-PyObject* max_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool3d", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool3dSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_dims(spec, a, 4, Dims{1, 1, 1}), to_bool(spec, a, 5, false))), spec, a);
-  });
-}
-PyObject* max_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool3d_call(nullptr, args, nargs, kwnames);
-}
-
-// max_pool3d_with_indices
-constexpr Param kMaxPool3dWithIndicesSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::IntList},
-    {"padding", Kind::IntList},
-    {"dilation", Kind::IntList},
-    {"ceil_mode", Kind::Bool},
-};
-const Spec kMaxPool3dWithIndicesSpec{"max_pool3d_with_indices", "max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool3dWithIndicesSpecParams};
-constexpr const char* kMaxPool3dWithIndicesResultFields[] = {"out", "indices"};
-const ResultType kMaxPool3dWithIndicesResult{"max_pool3d_with_indices", kMaxPool3dWithIndicesResultFields};
-
-PyObject* max_pool3d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("max_pool3d_with_indices", [&]() -> PyObject* {
-    const Spec& spec = kMaxPool3dWithIndicesSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kMaxPool3dWithIndicesResult, ops::max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
-  });
-}
-PyObject* max_pool3d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return max_pool3d_with_indices_call(nullptr, args, nargs, kwnames);
-}
-
-// max_unpool1d
-constexpr Param kMaxUnpool1dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"output_size", Kind::OptIntList, true},
-};
-const Spec kMaxUnpool1dSpec{"max_unpool1d", "max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool1dSpecParams};
-
-const Spec* const max_unpool1d_specs[] = {&kMaxUnpool1dSpec};
-const PythonOp max_unpool1d_python{"max_unpool1d", "tensorplay._composed.nn", "max_unpool1d", max_unpool1d_specs};
-PyObject* max_unpool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(max_unpool1d_python, nullptr, args, nargs, kwnames);
-}
-
-// max_unpool2d
-constexpr Param kMaxUnpool2dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"output_size", Kind::OptIntList, true},
-};
-const Spec kMaxUnpool2dSpec{"max_unpool2d", "max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool2dSpecParams};
-
-const Spec* const max_unpool2d_specs[] = {&kMaxUnpool2dSpec};
-const PythonOp max_unpool2d_python{"max_unpool2d", "tensorplay._composed.nn", "max_unpool2d", max_unpool2d_specs};
-PyObject* max_unpool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(max_unpool2d_python, nullptr, args, nargs, kwnames);
-}
-
-// max_unpool3d
-constexpr Param kMaxUnpool3dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"kernel_size", Kind::IntList},
-    {"stride", Kind::OptIntList, true},
-    {"padding", Kind::IntList, true},
-    {"output_size", Kind::OptIntList, true},
-};
-const Spec kMaxUnpool3dSpec{"max_unpool3d", "max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool3dSpecParams};
-
-const Spec* const max_unpool3d_specs[] = {&kMaxUnpool3dSpec};
-const PythonOp max_unpool3d_python{"max_unpool3d", "tensorplay._composed.nn", "max_unpool3d", max_unpool3d_specs};
-PyObject* max_unpool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(max_unpool3d_python, nullptr, args, nargs, kwnames);
-}
-
-// mse_loss
-constexpr Param kMseLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kMseLossSpec{"mse_loss", "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kMseLossSpecParams};
-
-PyObject* mse_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mse_loss", [&]() -> PyObject* {
-    const Spec& spec = kMseLossSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::mse_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
-  });
-}
-PyObject* mse_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mse_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// multi_margin_loss
-constexpr Param kMultiMarginLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"p", Kind::Int, true},
-    {"margin", Kind::Float, true},
-    {"weight", Kind::OptTensor, true},
-    {"reduction", Kind::Str, true},
-};
-const Spec kMultiMarginLossSpec{"multi_margin_loss", "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", kMultiMarginLossSpecParams};
-
-const Spec* const multi_margin_loss_specs[] = {&kMultiMarginLossSpec};
-const PythonOp multi_margin_loss_python{"multi_margin_loss", "tensorplay._composed.nn", "multi_margin_loss", multi_margin_loss_specs};
-PyObject* multi_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(multi_margin_loss_python, nullptr, args, nargs, kwnames);
-}
-
-// multilabel_margin_loss
-constexpr Param kMultilabelMarginLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"reduction", Kind::Str, true},
-};
-const Spec kMultilabelMarginLossSpec{"multilabel_margin_loss", "multilabel_margin_loss(Tensor input, Tensor target, str reduction=\"mean\") -> Tensor out", kMultilabelMarginLossSpecParams};
-
-const Spec* const multilabel_margin_loss_specs[] = {&kMultilabelMarginLossSpec};
-const PythonOp multilabel_margin_loss_python{"multilabel_margin_loss", "tensorplay._composed.nn", "multilabel_margin_loss", multilabel_margin_loss_specs};
-PyObject* multilabel_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(multilabel_margin_loss_python, nullptr, args, nargs, kwnames);
-}
-
-// multilabel_soft_margin_loss
-constexpr Param kMultilabelSoftMarginLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"weight", Kind::OptTensor, true},
-    {"reduction", Kind::Str, true},
-};
-const Spec kMultilabelSoftMarginLossSpec{"multilabel_soft_margin_loss", "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", kMultilabelSoftMarginLossSpecParams};
-
-const Spec* const multilabel_soft_margin_loss_specs[] = {&kMultilabelSoftMarginLossSpec};
-const PythonOp multilabel_soft_margin_loss_python{"multilabel_soft_margin_loss", "tensorplay._composed.nn", "multilabel_soft_margin_loss", multilabel_soft_margin_loss_specs};
-PyObject* multilabel_soft_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(multilabel_soft_margin_loss_python, nullptr, args, nargs, kwnames);
-}
-
-// native_attention
-constexpr Param kNativeAttentionSpecParams[] = {
-    {"query", Kind::Tensor},
-    {"key", Kind::Tensor},
-    {"value", Kind::Tensor},
-    {"attn_mask", Kind::OptTensor},
-    {"dropout_p", Kind::Float},
-    {"is_causal", Kind::Bool},
-    {"scale", Kind::OptFloat},
-    {"generator", Kind::OptGenerator},
-};
-const Spec kNativeAttentionSpec{"native_attention", "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)", kNativeAttentionSpecParams};
-constexpr const char* kNativeAttentionResultFields[] = {"out", "logsumexp", "random_state"};
-const ResultType kNativeAttentionResult{"native_attention", kNativeAttentionResultFields};
-
-PyObject* native_attention_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_attention", [&]() -> PyObject* {
-    const Spec& spec = kNativeAttentionSpec;
-    Slots<8> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeAttentionResult, ops::native_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4), to_bool(spec, a, 5), to_opt_double(spec, a, 6), to_opt_generator(spec, a, 7))), spec, a);
-  });
-}
-PyObject* native_attention_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_attention_call(nullptr, args, nargs, kwnames);
-}
-
-// native_attention_backward
-constexpr Param kNativeAttentionBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"query", Kind::Tensor},
-    {"key", Kind::Tensor},
-    {"value", Kind::Tensor},
-    {"attn_mask", Kind::OptTensor},
-    {"out", Kind::Tensor},
-    {"logsumexp", Kind::Tensor},
-    {"random_state", Kind::Tensor},
-    {"dropout_p", Kind::Float},
-    {"is_causal", Kind::Bool},
-    {"scale", Kind::OptFloat},
-    {"want_mask", Kind::Bool},
-};
-const Spec kNativeAttentionBackwardSpec{"native_attention_backward", "native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)", kNativeAttentionBackwardSpecParams};
-constexpr const char* kNativeAttentionBackwardResultFields[] = {"grad_query", "grad_key", "grad_value", "grad_mask"};
-const ResultType kNativeAttentionBackwardResult{"native_attention_backward", kNativeAttentionBackwardResultFields};
-
-PyObject* native_attention_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_attention_backward", [&]() -> PyObject* {
-    const Spec& spec = kNativeAttentionBackwardSpec;
-    Slots<12> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeAttentionBackwardResult, ops::native_attention_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_tensor(spec, a, 6).ref(), to_tensor(spec, a, 7).ref(), to_double(spec, a, 8), to_bool(spec, a, 9), to_opt_double(spec, a, 10), to_bool(spec, a, 11))), spec, a);
-  });
-}
-PyObject* native_attention_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_attention_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// native_batch_norm
-constexpr Param kNativeBatchNormSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::OptTensor},
-    {"bias", Kind::OptTensor},
-    {"running_mean", Kind::OptTensor},
-    {"running_var", Kind::OptTensor},
-    {"training", Kind::Bool},
-    {"momentum", Kind::Float},
-    {"eps", Kind::Float},
-};
-const Spec kNativeBatchNormSpec{"native_batch_norm", "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeBatchNormSpecParams};
-constexpr const char* kNativeBatchNormResultFields[] = {"out", "mu", "rstd"};
-const ResultType kNativeBatchNormResult{"native_batch_norm", kNativeBatchNormResultFields};
-
-PyObject* native_batch_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_batch_norm", [&]() -> PyObject* {
-    const Spec& spec = kNativeBatchNormSpec;
-    Slots<8> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeBatchNormResult, ops::native_batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_double(spec, a, 6), to_double(spec, a, 7))), spec, a);
-  });
-}
-PyObject* native_batch_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_batch_norm_call(nullptr, args, nargs, kwnames);
-}
-
-// native_batch_norm_backward
-constexpr Param kNativeBatchNormBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"weight", Kind::OptTensor},
-    {"mu", Kind::Tensor},
-    {"rstd", Kind::Tensor},
-    {"training", Kind::Bool},
-    {"want_input", Kind::Bool},
-    {"want_weight", Kind::Bool},
-    {"want_bias", Kind::Bool},
-};
-const Spec kNativeBatchNormBackwardSpec{"native_batch_norm_backward", "native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kNativeBatchNormBackwardSpecParams};
-constexpr const char* kNativeBatchNormBackwardResultFields[] = {"grad_input", "grad_weight", "grad_bias"};
-const ResultType kNativeBatchNormBackwardResult{"native_batch_norm_backward", kNativeBatchNormBackwardResultFields};
-
-PyObject* native_batch_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_batch_norm_backward", [&]() -> PyObject* {
-    const Spec& spec = kNativeBatchNormBackwardSpec;
-    Slots<9> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeBatchNormBackwardResult, ops::native_batch_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
-  });
-}
-PyObject* native_batch_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_batch_norm_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// native_group_norm
-constexpr Param kNativeGroupNormSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"num_groups", Kind::Int},
-    {"weight", Kind::OptTensor},
-    {"bias", Kind::OptTensor},
-    {"eps", Kind::Float},
-};
-const Spec kNativeGroupNormSpec{"native_group_norm", "native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeGroupNormSpecParams};
-constexpr const char* kNativeGroupNormResultFields[] = {"out", "mu", "rstd"};
-const ResultType kNativeGroupNormResult{"native_group_norm", kNativeGroupNormResultFields};
-
-PyObject* native_group_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_group_norm", [&]() -> PyObject* {
-    const Spec& spec = kNativeGroupNormSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeGroupNormResult, ops::native_group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
-  });
-}
-PyObject* native_group_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_group_norm_call(nullptr, args, nargs, kwnames);
-}
-
-// native_group_norm_backward
-constexpr Param kNativeGroupNormBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-    {"num_groups", Kind::Int},
-    {"mu", Kind::Tensor},
-    {"rstd", Kind::Tensor},
-    {"weight", Kind::OptTensor},
-    {"want_input", Kind::Bool},
-    {"want_weight", Kind::Bool},
-    {"want_bias", Kind::Bool},
-};
-const Spec kNativeGroupNormBackwardSpec{"native_group_norm_backward", "native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kNativeGroupNormBackwardSpecParams};
-constexpr const char* kNativeGroupNormBackwardResultFields[] = {"grad_input", "grad_weight", "grad_bias"};
-const ResultType kNativeGroupNormBackwardResult{"native_group_norm_backward", kNativeGroupNormBackwardResultFields};
-
-PyObject* native_group_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_group_norm_backward", [&]() -> PyObject* {
-    const Spec& spec = kNativeGroupNormBackwardSpec;
-    Slots<9> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeGroupNormBackwardResult, ops::native_group_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
-  });
-}
-PyObject* native_group_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_group_norm_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// native_layer_norm
-constexpr Param kNativeLayerNormSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"normalized_shape", Kind::IntList},
-    {"weight", Kind::OptTensor},
-    {"bias", Kind::OptTensor},
-    {"eps", Kind::Float},
-};
-const Spec kNativeLayerNormSpec{"native_layer_norm", "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeLayerNormSpecParams};
-constexpr const char* kNativeLayerNormResultFields[] = {"out", "mu", "rstd"};
-const ResultType kNativeLayerNormResult{"native_layer_norm", kNativeLayerNormResultFields};
-
-PyObject* native_layer_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("native_layer_norm", [&]() -> PyObject* {
-    const Spec& spec = kNativeLayerNormSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap_named(kNativeLayerNormResult, ops::native_layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
-  });
-}
-PyObject* native_layer_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return native_layer_norm_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
+    {"ctc_loss", fast(ctc_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)\n"
+     "--\n"
+     "\n"
+     "Negative logarithm of the probability of label sequences, summed over all alignments with\n"
+     "blanks; infinite where none fits, or 0 with zero_infinity.\n"
+     "\n"
+     "Args:\n"
+     "  log_probs: Tensor\n"
+     "  targets: Tensor\n"
+     "  input_lengths: any\n"
+     "  target_lengths: any\n"
+     "  blank: int, default 0\n"
+     "  reduction: str, default 'mean'\n"
+     "  zero_infinity: bool, default False\n"
+     "\n"
+     "Reference: Graves et al. 2006"},
     {"feature_alpha_dropout", fast(feature_alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
-     "feature_alpha_dropout(input, p=0.5, training=False, inplace=False)\n"
+     "feature_alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
      "\n"
      "Alpha dropout of whole channels.\n"
@@ -822,8 +794,12 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 0.5\n"
-     "  training: bool, default False\n"
-     "  inplace: bool, default False"},
+     "  training: bool, default False"},
+    {"feature_alpha_dropout_", fast(feature_alpha_dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "feature_alpha_dropout_(input, p=0.5, training=False)\n"
+     "--\n"
+     "\n"
+     "Alpha dropout of whole channels. In place: self is overwritten and returned."},
     {"grid_sampler_2d", fast(grid_sampler_2d_function), METH_FASTCALL | METH_KEYWORDS,
      "grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)\n"
      "--\n"
@@ -890,6 +866,108 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"cross_entropy_index", fast(cross_entropy_index_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)\n"
+     "--\n"
+     "\n"
+     "Fused softmax cross entropy against class indices, with what its gradient needs.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  ignore_index: int\n"
+     "  reduction: str\n"
+     "  label_smoothing: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)"},
+    {"cross_entropy_index_backward", fast(cross_entropy_index_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross_entropy_index_backward(grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)\n"
+     "--\n"
+     "\n"
+     "Gradient of the fused cross entropy in its scores.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  logsumexp: Tensor\n"
+     "  total_weight: Tensor\n"
+     "  ignore_index: int\n"
+     "  reduction: str\n"
+     "  label_smoothing: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))\n"
+     "  gradient of input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))"},
+    {"drop", fast(drop_function), METH_FASTCALL | METH_KEYWORDS,
+     "drop(input, p, sizes)\n"
+     "--\n"
+     "\n"
+     "Input zeroed with probability p, by one draw for each element of sizes that broadcast to its\n"
+     "own.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float\n"
+     "  sizes: list of int"},
+    {"drop_selu", fast(drop_selu_function), METH_FASTCALL | METH_KEYWORDS,
+     "drop_selu(input, p, sizes)\n"
+     "--\n"
+     "\n"
+     "Input that takes SELU's lower limit with probability p, shifted and scaled back to mean 0\n"
+     "and variance 1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float\n"
+     "  sizes: list of int"},
+    {"grid_line", fast(grid_line_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_line(like, n, align_corners)\n"
+     "--\n"
+     "\n"
+     "Coordinates of n elements of a line from -1 to 1, which are the centres of the first and\n"
+     "last one or their outer edges.\n"
+     "\n"
+     "Args:\n"
+     "  like: Tensor\n"
+     "  n: int\n"
+     "  align_corners: bool"},
+    {"grid_padded", fast(grid_padded_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_padded(place, length, padding, align_corners)\n"
+     "--\n"
+     "\n"
+     "Coordinates brought into range as a padding rule says.\n"
+     "\n"
+     "Args:\n"
+     "  place: Tensor\n"
+     "  length: Tensor\n"
+     "  padding: int\n"
+     "  align_corners: bool"},
+    {"grid_reflected", fast(grid_reflected_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_reflected(place, low, span)\n"
+     "--\n"
+     "\n"
+     "Coordinates folded back at both ends of a stretch.\n"
+     "\n"
+     "Args:\n"
+     "  place: Tensor\n"
+     "  low: float\n"
+     "  span: Tensor"},
+    {"grid_sampled", fast(grid_sampled_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_sampled(input, grid, mode, padding, align_corners)\n"
+     "--\n"
+     "\n"
+     "Input read at the places of a grid as a weighted sum of neighbours.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  grid: Tensor\n"
+     "  mode: int\n"
+     "  padding: int\n"
+     "  align_corners: bool"},
     {"log_softmax_backward", fast(log_softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "log_softmax_backward(grad, output, dim)\n"
      "--\n"
@@ -904,187 +982,111 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
      "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
-    {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 1 dimension of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (1)\n"
-     "  stride: list of int (1)\n"
-     "  padding: list of int (1)\n"
-     "  dilation: list of int (1)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter1d(g_out, indices, shape(input))"},
-    {"max_pool2d_with_indices", fast(max_pool2d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 2 dimensions of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (2)\n"
-     "  stride: list of int (2)\n"
-     "  padding: list of int (2)\n"
-     "  dilation: list of int (2)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter2d(g_out, indices, shape(input))"},
-    {"max_pool3d_with_indices", fast(max_pool3d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 3 dimensions of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (3)\n"
-     "  stride: list of int (3)\n"
-     "  padding: list of int (3)\n"
-     "  dilation: list of int (3)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter3d(g_out, indices, shape(input))"},
-    {"native_attention", fast(native_attention_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, generator)\n"
-     "--\n"
-     "\n"
-     "Attention in blocks, with what its gradient needs.\n"
-     "\n"
-     "Args:\n"
-     "  query: Tensor\n"
-     "  key: Tensor\n"
-     "  value: Tensor\n"
-     "  attn_mask: Tensor or None\n"
-     "  dropout_p: float\n"
-     "  is_causal: bool\n"
-     "  scale: float or None\n"
-     "  generator: generator or None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of query = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[0]\n"
-     "  gradient of key = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[1]\n"
-     "  gradient of value = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[2]\n"
-     "  gradient of attn_mask = sum_to(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, True)[3], shape(attn_mask))"},
-    {"native_attention_backward", fast(native_attention_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_attention_backward(grad, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, want_mask)\n"
-     "--\n"
-     "\n"
-     "Gradients of attention in query, key, value and mask.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  query: Tensor\n"
-     "  key: Tensor\n"
-     "  value: Tensor\n"
-     "  attn_mask: Tensor or None\n"
-     "  out: Tensor\n"
-     "  logsumexp: Tensor\n"
-     "  random_state: Tensor of i64\n"
-     "  dropout_p: float\n"
-     "  is_causal: bool\n"
-     "  scale: float or None\n"
-     "  want_mask: bool"},
-    {"native_batch_norm", fast(native_batch_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)\n"
-     "--\n"
-     "\n"
-     "Batch normalisation with the statistics its gradient needs; running statistics move in\n"
-     "place.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  weight: Tensor or None\n"
-     "  bias: Tensor or None\n"
-     "  running_mean: Tensor or None\n"
-     "  running_var: Tensor or None\n"
-     "  training: bool\n"
-     "  momentum: float\n"
-     "  eps: float\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]\n"
-     "  gradient of weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]\n"
-     "  gradient of bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]"},
-    {"native_batch_norm_backward", fast(native_batch_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_batch_norm_backward(grad, input, weight, mu, rstd, training, want_input, want_weight, want_bias)\n"
-     "--\n"
-     "\n"
-     "Gradients of batch normalisation in input, weight and bias.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  weight: Tensor or None\n"
-     "  mu: Tensor\n"
-     "  rstd: Tensor\n"
-     "  training: bool\n"
-     "  want_input: bool\n"
-     "  want_weight: bool\n"
-     "  want_bias: bool"},
-    {"native_group_norm", fast(native_group_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_group_norm(input, num_groups, weight, bias, eps)\n"
-     "--\n"
-     "\n"
-     "Group normalisation with the statistics of each group.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  num_groups: int\n"
-     "  weight: Tensor or None\n"
-     "  bias: Tensor or None\n"
-     "  eps: float\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]\n"
-     "  gradient of weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]\n"
-     "  gradient of bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]"},
-    {"native_group_norm_backward", fast(native_group_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_group_norm_backward(grad, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias)\n"
-     "--\n"
-     "\n"
-     "Gradients of group normalisation in input, weight and bias.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "  num_groups: int\n"
-     "  mu: Tensor\n"
-     "  rstd: Tensor\n"
-     "  weight: Tensor or None\n"
-     "  want_input: bool\n"
-     "  want_weight: bool\n"
-     "  want_bias: bool"},
-    {"native_layer_norm", fast(native_layer_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "native_layer_norm(input, normalized_shape, weight, bias, eps)\n"
-     "--\n"
-     "\n"
-     "Layer normalisation with the statistics of each row.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  normalized_shape: list of int\n"
-     "  weight: Tensor or None\n"
-     "  bias: Tensor or None\n"
-     "  eps: float\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]\n"
-     "  gradient of weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]\n"
-     "  gradient of bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]"},
     {},
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"cross_entropy", fast(cross_entropy_function), METH_FASTCALL | METH_KEYWORDS,
+     "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)\n"
+     "--\n"
+     "\n"
+     "Cross entropy of the softmax over classes against class indices, or probabilities of input's\n"
+     "sizes; classes are dimension 1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  weight: Tensor or None, default None\n"
+     "  ignore_index: int, default -100\n"
+     "  reduction: str, default 'mean'\n"
+     "  label_smoothing: float, default 0.0"},
+    {"ctc_loss", fast(ctc_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)\n"
+     "--\n"
+     "\n"
+     "Negative logarithm of the probability of label sequences, summed over all alignments with\n"
+     "blanks; infinite where none fits, or 0 with zero_infinity.\n"
+     "\n"
+     "Args:\n"
+     "  log_probs: Tensor\n"
+     "  targets: Tensor\n"
+     "  input_lengths: any\n"
+     "  target_lengths: any\n"
+     "  blank: int, default 0\n"
+     "  reduction: str, default 'mean'\n"
+     "  zero_infinity: bool, default False\n"
+     "\n"
+     "Reference: Graves et al. 2006"},
+    {"dropout", fast(dropout_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, elements zeroed with probability p and the others divided by 1 - p; the input\n"
+     "itself otherwise.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float, default 0.5\n"
+     "  training: bool, default True"},
+    {"dropout1d", fast(dropout1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout1d(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the others\n"
+     "divided by 1 - p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float, default 0.5\n"
+     "  training: bool, default True"},
+    {"dropout1d_", fast(dropout1d_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout1d_(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels of [N, C, L] or [C, L] zeroed with probability p and the others\n"
+     "divided by 1 - p. In place: self is overwritten and returned."},
+    {"dropout2d", fast(dropout2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout2d(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels (the second dimension) zeroed with probability p and the others\n"
+     "divided by 1 - p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float, default 0.5\n"
+     "  training: bool, default True"},
+    {"dropout2d_", fast(dropout2d_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout2d_(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels (the second dimension) zeroed with probability p and the others\n"
+     "divided by 1 - p. In place: self is overwritten and returned."},
+    {"dropout3d", fast(dropout3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout3d(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p and\n"
+     "the others divided by 1 - p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float, default 0.5\n"
+     "  training: bool, default True"},
+    {"dropout3d_", fast(dropout3d_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout3d_(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, whole channels of [N, C, D, H, W] or [C, D, H, W] zeroed with probability p and\n"
+     "the others divided by 1 - p. In place: self is overwritten and returned."},
+    {"dropout_", fast(dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout_(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, elements zeroed with probability p and the others divided by 1 - p; the input\n"
+     "itself otherwise. In place: self is overwritten and returned."},
     {"feature_alpha_dropout", fast(feature_alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
-     "feature_alpha_dropout(input, p=0.5, training=False, inplace=False)\n"
+     "feature_alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
      "\n"
      "Alpha dropout of whole channels.\n"
@@ -1092,8 +1094,12 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 0.5\n"
-     "  training: bool, default False\n"
-     "  inplace: bool, default False"},
+     "  training: bool, default False"},
+    {"feature_alpha_dropout_", fast(feature_alpha_dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "feature_alpha_dropout_(input, p=0.5, training=False)\n"
+     "--\n"
+     "\n"
+     "Alpha dropout of whole channels. In place: self is overwritten and returned."},
     {"gaussian_nll_loss", fast(gaussian_nll_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "gaussian_nll_loss(input, target, var, full=False, *, eps=1e-06, reduction='mean')\n"
      "--\n"
@@ -1156,16 +1162,18 @@ PyMethodDef functions_nn_functional[] = {
      "  margin: float, default 1.0\n"
      "  reduction: str, default 'mean'"},
     {"huber_loss", fast(huber_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "huber_loss(input, target, *, reduction='mean', delta=1.0)\n"
+     "huber_loss(input, target, *, reduction='mean', delta=1.0, weight=None)\n"
      "--\n"
      "\n"
-     "Half of the squared differences up to delta, linear beyond, reduced.\n"
+     "Half of the squared differences up to delta, linear beyond, times weight where it is given,\n"
+     "reduced.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  target: Tensor\n"
      "  reduction: str, default 'mean'\n"
-     "  delta: float, default 1.0"},
+     "  delta: float, default 1.0\n"
+     "  weight: Tensor or None, default None"},
     {"instance_norm", fast(instance_norm_function), METH_FASTCALL | METH_KEYWORDS,
      "instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05)\n"
      "--\n"
@@ -1191,7 +1199,7 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  size: list of int or None, default None\n"
-     "  scale_factor: any, default None\n"
+     "  scale_factor: list of float or None, default None\n"
      "  mode: str, default 'nearest'\n"
      "  align_corners: bool or None, default None\n"
      "  recompute_scale_factor: bool or None, default None\n"
@@ -1209,15 +1217,17 @@ PyMethodDef functions_nn_functional[] = {
      "  reduction: str, default 'mean'\n"
      "  log_target: bool, default False"},
     {"l1_loss", fast(l1_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "l1_loss(input, target, *, reduction='mean')\n"
+     "l1_loss(input, target, *, reduction='mean', weight=None)\n"
      "--\n"
      "\n"
-     "Mean (or sum, or each) of the absolute differences of input and target.\n"
+     "Mean (or sum, or each) of the absolute differences of input and target; weighted, the mean\n"
+     "is over the sum of the weights.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  target: Tensor\n"
-     "  reduction: str, default 'mean'"},
+     "  reduction: str, default 'mean'\n"
+     "  weight: Tensor or None, default None"},
     {"layer_norm", fast(layer_norm_function), METH_FASTCALL | METH_KEYWORDS,
      "layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)\n"
      "--\n"
@@ -1255,190 +1265,6 @@ PyMethodDef functions_nn_functional[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = log_softmax_backward(g, out, dim)"},
-    {"margin_ranking_loss", fast(margin_ranking_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "What the difference of two scores lacks to the margin, in the order target says, reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input1: Tensor\n"
-     "  input2: Tensor\n"
-     "  target: Tensor\n"
-     "  margin: float, default 0.0\n"
-     "  reduction: str, default 'mean'"},
-    {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over the last 1 dimension.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (1)\n"
-     "  stride: list of int (1) or None, default None\n"
-     "  padding: list of int (1), default [0]\n"
-     "  dilation: list of int (1), default [1]\n"
-     "  ceil_mode: bool, default False"},
-    {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 1 dimension of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (1)\n"
-     "  stride: list of int (1)\n"
-     "  padding: list of int (1)\n"
-     "  dilation: list of int (1)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter1d(g_out, indices, shape(input))"},
-    {"max_pool2d", fast(max_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool2d(input, kernel_size, stride=None, padding=[0, 0], dilation=[1, 1], ceil_mode=False)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over the last 2 dimensions.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (2)\n"
-     "  stride: list of int (2) or None, default None\n"
-     "  padding: list of int (2), default [0, 0]\n"
-     "  dilation: list of int (2), default [1, 1]\n"
-     "  ceil_mode: bool, default False"},
-    {"max_pool2d_with_indices", fast(max_pool2d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 2 dimensions of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (2)\n"
-     "  stride: list of int (2)\n"
-     "  padding: list of int (2)\n"
-     "  dilation: list of int (2)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter2d(g_out, indices, shape(input))"},
-    {"max_pool3d", fast(max_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool3d(input, kernel_size, stride=None, padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over the last 3 dimensions.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (3)\n"
-     "  stride: list of int (3) or None, default None\n"
-     "  padding: list of int (3), default [0, 0, 0]\n"
-     "  dilation: list of int (3), default [1, 1, 1]\n"
-     "  ceil_mode: bool, default False"},
-    {"max_pool3d_with_indices", fast(max_pool3d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
-     "--\n"
-     "\n"
-     "Largest element of each window over 3 dimensions of space with its position in the plane.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  kernel_size: list of int (3)\n"
-     "  stride: list of int (3)\n"
-     "  padding: list of int (3)\n"
-     "  dilation: list of int (3)\n"
-     "  ceil_mode: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = plane_scatter3d(g_out, indices, shape(input))"},
-    {"max_unpool1d", fast(max_unpool1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_unpool1d(input, indices, kernel_size, stride=None, padding=[0], output_size=None)\n"
-     "--\n"
-     "\n"
-     "Elements put back where max_pool1d found them, zeros elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor\n"
-     "  kernel_size: list of int (1)\n"
-     "  stride: list of int or None, default None\n"
-     "  padding: list of int (1), default [0]\n"
-     "  output_size: list of int or None, default None"},
-    {"max_unpool2d", fast(max_unpool2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_unpool2d(input, indices, kernel_size, stride=None, padding=[0, 0], output_size=None)\n"
-     "--\n"
-     "\n"
-     "Elements put back where max_pool2d found them, zeros elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor\n"
-     "  kernel_size: list of int (2)\n"
-     "  stride: list of int or None, default None\n"
-     "  padding: list of int (2), default [0, 0]\n"
-     "  output_size: list of int or None, default None"},
-    {"max_unpool3d", fast(max_unpool3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "max_unpool3d(input, indices, kernel_size, stride=None, padding=[0, 0, 0], output_size=None)\n"
-     "--\n"
-     "\n"
-     "Elements put back where max_pool3d found them, zeros elsewhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor\n"
-     "  kernel_size: list of int (3)\n"
-     "  stride: list of int or None, default None\n"
-     "  padding: list of int (3), default [0, 0, 0]\n"
-     "  output_size: list of int or None, default None"},
-    {"mse_loss", fast(mse_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "mse_loss(input, target, *, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Mean (or sum, or each) of the squared differences of input and target.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  reduction: str, default 'mean'"},
-    {"multi_margin_loss", fast(multi_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Sum over the wrong classes of how far their scores come within the margin of the right\n"
-     "one's, to the power p, over the number of classes.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  p: int, default 1\n"
-     "  margin: float, default 1.0\n"
-     "  weight: Tensor or None, default None\n"
-     "  reduction: str, default 'mean'"},
-    {"multilabel_margin_loss", fast(multilabel_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "multilabel_margin_loss(input, target, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Sum over pairs of a target class and another of how far their scores come within 1, over the\n"
-     "number of classes; a row's targets are those before its first -1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  reduction: str, default 'mean'"},
-    {"multilabel_soft_margin_loss", fast(multilabel_soft_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "multilabel_soft_margin_loss(input, target, weight=None, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Binary cross entropy of each class's score, averaged over the classes.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  weight: Tensor or None, default None\n"
-     "  reduction: str, default 'mean'"},
     {},
 };
 

@@ -6,6 +6,518 @@
 namespace tp::python {
 namespace {
 
+// margin_ranking_loss
+constexpr Param kMarginRankingLossSpecParams[] = {
+    {"input1", Kind::Tensor},
+    {"input2", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"margin", Kind::Float, true, true},
+    {"reduction", Kind::Str, true, true},
+};
+const Spec kMarginRankingLossSpec{"margin_ranking_loss", "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kMarginRankingLossSpecParams};
+
+PyObject* margin_ranking_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("margin_ranking_loss", [&]() -> PyObject* {
+    const Spec& spec = kMarginRankingLossSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::margin_ranking_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
+  });
+}
+PyObject* margin_ranking_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return margin_ranking_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool1d
+constexpr Param kMaxPool1dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"dilation", Kind::IntList, true},
+    {"ceil_mode", Kind::Bool, true},
+    {"return_indices", Kind::Bool, true},
+};
+const Spec kMaxPool1dSpec{"max_pool1d", "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kMaxPool1dSpecParams};
+
+PyObject* max_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool1d", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool1dSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_chosen(ops::max_pool1d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0}), to_dims(spec, a, 4, Dims{1}), to_bool(spec, a, 5, false), to_bool(spec, a, 6, false)), {true, to_bool(spec, a, 6, false)}), spec, a);
+  });
+}
+PyObject* max_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool1d_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool1d_with_indices
+constexpr Param kMaxPool1dWithIndicesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"dilation", Kind::IntList},
+    {"ceil_mode", Kind::Bool},
+};
+const Spec kMaxPool1dWithIndicesSpec{"max_pool1d_with_indices", "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool1dWithIndicesSpecParams};
+constexpr const char* kMaxPool1dWithIndicesResultFields[] = {"out", "indices"};
+const ResultType kMaxPool1dWithIndicesResult{"max_pool1d_with_indices", kMaxPool1dWithIndicesResultFields};
+
+PyObject* max_pool1d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool1d_with_indices", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool1dWithIndicesSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kMaxPool1dWithIndicesResult, ops::max_pool1d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_pool1d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool1d_with_indices_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool2d
+constexpr Param kMaxPool2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"dilation", Kind::IntList, true},
+    {"ceil_mode", Kind::Bool, true},
+    {"return_indices", Kind::Bool, true},
+};
+const Spec kMaxPool2dSpec{"max_pool2d", "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kMaxPool2dSpecParams};
+
+PyObject* max_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool2d", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool2dSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_chosen(ops::max_pool2d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0}), to_dims(spec, a, 4, Dims{1, 1}), to_bool(spec, a, 5, false), to_bool(spec, a, 6, false)), {true, to_bool(spec, a, 6, false)}), spec, a);
+  });
+}
+PyObject* max_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool2d_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool2d_with_indices
+constexpr Param kMaxPool2dWithIndicesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"dilation", Kind::IntList},
+    {"ceil_mode", Kind::Bool},
+};
+const Spec kMaxPool2dWithIndicesSpec{"max_pool2d_with_indices", "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool2dWithIndicesSpecParams};
+constexpr const char* kMaxPool2dWithIndicesResultFields[] = {"out", "indices"};
+const ResultType kMaxPool2dWithIndicesResult{"max_pool2d_with_indices", kMaxPool2dWithIndicesResultFields};
+
+PyObject* max_pool2d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool2d_with_indices", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool2dWithIndicesSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kMaxPool2dWithIndicesResult, ops::max_pool2d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_pool2d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool2d_with_indices_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool3d
+constexpr Param kMaxPool3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"dilation", Kind::IntList, true},
+    {"ceil_mode", Kind::Bool, true},
+    {"return_indices", Kind::Bool, true},
+};
+const Spec kMaxPool3dSpec{"max_pool3d", "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", kMaxPool3dSpecParams};
+
+PyObject* max_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool3d", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool3dSpec;
+    Slots<7> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_chosen(ops::max_pool3d(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_dims(spec, a, 3, Dims{0, 0, 0}), to_dims(spec, a, 4, Dims{1, 1, 1}), to_bool(spec, a, 5, false), to_bool(spec, a, 6, false)), {true, to_bool(spec, a, 6, false)}), spec, a);
+  });
+}
+PyObject* max_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool3d_call(nullptr, args, nargs, kwnames);
+}
+
+// max_pool3d_with_indices
+constexpr Param kMaxPool3dWithIndicesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::IntList},
+    {"padding", Kind::IntList},
+    {"dilation", Kind::IntList},
+    {"ceil_mode", Kind::Bool},
+};
+const Spec kMaxPool3dWithIndicesSpec{"max_pool3d_with_indices", "max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", kMaxPool3dWithIndicesSpecParams};
+constexpr const char* kMaxPool3dWithIndicesResultFields[] = {"out", "indices"};
+const ResultType kMaxPool3dWithIndicesResult{"max_pool3d_with_indices", kMaxPool3dWithIndicesResultFields};
+
+PyObject* max_pool3d_with_indices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_pool3d_with_indices", [&]() -> PyObject* {
+    const Spec& spec = kMaxPool3dWithIndicesSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kMaxPool3dWithIndicesResult, ops::max_pool3d_with_indices(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_dims(spec, a, 2), to_dims(spec, a, 3), to_dims(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_pool3d_with_indices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_pool3d_with_indices_call(nullptr, args, nargs, kwnames);
+}
+
+// max_unpool1d
+constexpr Param kMaxUnpool1dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"indices", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_size", Kind::OptIntList, true},
+};
+const Spec kMaxUnpool1dSpec{"max_unpool1d", "max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool1dSpecParams};
+
+PyObject* max_unpool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_unpool1d", [&]() -> PyObject* {
+    const Spec& spec = kMaxUnpool1dSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::max_unpool1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_dims(spec, a, 4, Dims{0}), to_opt_dims(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_unpool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_unpool1d_call(nullptr, args, nargs, kwnames);
+}
+
+// max_unpool2d
+constexpr Param kMaxUnpool2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"indices", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_size", Kind::OptIntList, true},
+};
+const Spec kMaxUnpool2dSpec{"max_unpool2d", "max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool2dSpecParams};
+
+PyObject* max_unpool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_unpool2d", [&]() -> PyObject* {
+    const Spec& spec = kMaxUnpool2dSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::max_unpool2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_dims(spec, a, 4, Dims{0, 0}), to_opt_dims(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_unpool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_unpool2d_call(nullptr, args, nargs, kwnames);
+}
+
+// max_unpool3d
+constexpr Param kMaxUnpool3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"indices", Kind::Tensor},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"padding", Kind::IntList, true},
+    {"output_size", Kind::OptIntList, true},
+};
+const Spec kMaxUnpool3dSpec{"max_unpool3d", "max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor out", kMaxUnpool3dSpecParams};
+
+PyObject* max_unpool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("max_unpool3d", [&]() -> PyObject* {
+    const Spec& spec = kMaxUnpool3dSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::max_unpool3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_dims(spec, a, 4, Dims{0, 0, 0}), to_opt_dims(spec, a, 5))), spec, a);
+  });
+}
+PyObject* max_unpool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return max_unpool3d_call(nullptr, args, nargs, kwnames);
+}
+
+// mse_loss
+constexpr Param kMseLossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"reduction", Kind::Str, true, true},
+    {"weight", Kind::OptTensor, true, true},
+};
+const Spec kMseLossSpec{"mse_loss", "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\", Tensor? weight=None) -> Tensor out", kMseLossSpecParams};
+
+PyObject* mse_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mse_loss", [&]() -> PyObject* {
+    const Spec& spec = kMseLossSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::mse_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_opt_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* mse_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mse_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// multi_margin_loss
+constexpr Param kMultiMarginLossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"p", Kind::Int, true},
+    {"margin", Kind::Float, true},
+    {"weight", Kind::OptTensor, true},
+    {"reduction", Kind::Str, true},
+};
+const Spec kMultiMarginLossSpec{"multi_margin_loss", "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", kMultiMarginLossSpecParams};
+
+PyObject* multi_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("multi_margin_loss", [&]() -> PyObject* {
+    const Spec& spec = kMultiMarginLossSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::multi_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1.0), to_opt_tensor(spec, a, 4).ref(), to_str(spec, a, 5, "mean"))), spec, a);
+  });
+}
+PyObject* multi_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return multi_margin_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// multilabel_margin_loss
+constexpr Param kMultilabelMarginLossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"reduction", Kind::Str, true},
+};
+const Spec kMultilabelMarginLossSpec{"multilabel_margin_loss", "multilabel_margin_loss(Tensor input, Tensor target, str reduction=\"mean\") -> Tensor out", kMultilabelMarginLossSpecParams};
+
+PyObject* multilabel_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("multilabel_margin_loss", [&]() -> PyObject* {
+    const Spec& spec = kMultilabelMarginLossSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::multilabel_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
+  });
+}
+PyObject* multilabel_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return multilabel_margin_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// multilabel_soft_margin_loss
+constexpr Param kMultilabelSoftMarginLossSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"weight", Kind::OptTensor, true},
+    {"reduction", Kind::Str, true},
+};
+const Spec kMultilabelSoftMarginLossSpec{"multilabel_soft_margin_loss", "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", kMultilabelSoftMarginLossSpecParams};
+
+PyObject* multilabel_soft_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("multilabel_soft_margin_loss", [&]() -> PyObject* {
+    const Spec& spec = kMultilabelSoftMarginLossSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::multilabel_soft_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_str(spec, a, 3, "mean"))), spec, a);
+  });
+}
+PyObject* multilabel_soft_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return multilabel_soft_margin_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// native_attention
+constexpr Param kNativeAttentionSpecParams[] = {
+    {"query", Kind::Tensor},
+    {"key", Kind::Tensor},
+    {"value", Kind::Tensor},
+    {"attn_mask", Kind::OptTensor},
+    {"dropout_p", Kind::Float},
+    {"is_causal", Kind::Bool},
+    {"scale", Kind::OptFloat},
+    {"generator", Kind::OptGenerator},
+};
+const Spec kNativeAttentionSpec{"native_attention", "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)", kNativeAttentionSpecParams};
+constexpr const char* kNativeAttentionResultFields[] = {"out", "logsumexp", "random_state"};
+const ResultType kNativeAttentionResult{"native_attention", kNativeAttentionResultFields};
+
+PyObject* native_attention_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_attention", [&]() -> PyObject* {
+    const Spec& spec = kNativeAttentionSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeAttentionResult, ops::native_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4), to_bool(spec, a, 5), to_opt_double(spec, a, 6), to_opt_generator(spec, a, 7))), spec, a);
+  });
+}
+PyObject* native_attention_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_attention_call(nullptr, args, nargs, kwnames);
+}
+
+// native_attention_backward
+constexpr Param kNativeAttentionBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"query", Kind::Tensor},
+    {"key", Kind::Tensor},
+    {"value", Kind::Tensor},
+    {"attn_mask", Kind::OptTensor},
+    {"out", Kind::Tensor},
+    {"logsumexp", Kind::Tensor},
+    {"random_state", Kind::Tensor},
+    {"dropout_p", Kind::Float},
+    {"is_causal", Kind::Bool},
+    {"scale", Kind::OptFloat},
+    {"want_mask", Kind::Bool},
+};
+const Spec kNativeAttentionBackwardSpec{"native_attention_backward", "native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)", kNativeAttentionBackwardSpecParams};
+constexpr const char* kNativeAttentionBackwardResultFields[] = {"grad_query", "grad_key", "grad_value", "grad_mask"};
+const ResultType kNativeAttentionBackwardResult{"native_attention_backward", kNativeAttentionBackwardResultFields};
+
+PyObject* native_attention_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_attention_backward", [&]() -> PyObject* {
+    const Spec& spec = kNativeAttentionBackwardSpec;
+    Slots<12> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeAttentionBackwardResult, ops::native_attention_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_tensor(spec, a, 5).ref(), to_tensor(spec, a, 6).ref(), to_tensor(spec, a, 7).ref(), to_double(spec, a, 8), to_bool(spec, a, 9), to_opt_double(spec, a, 10), to_bool(spec, a, 11))), spec, a);
+  });
+}
+PyObject* native_attention_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_attention_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// native_batch_norm
+constexpr Param kNativeBatchNormSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"bias", Kind::OptTensor},
+    {"running_mean", Kind::OptTensor},
+    {"running_var", Kind::OptTensor},
+    {"training", Kind::Bool},
+    {"momentum", Kind::Float},
+    {"eps", Kind::Float},
+};
+const Spec kNativeBatchNormSpec{"native_batch_norm", "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeBatchNormSpecParams};
+constexpr const char* kNativeBatchNormResultFields[] = {"out", "mu", "rstd"};
+const ResultType kNativeBatchNormResult{"native_batch_norm", kNativeBatchNormResultFields};
+
+PyObject* native_batch_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_batch_norm", [&]() -> PyObject* {
+    const Spec& spec = kNativeBatchNormSpec;
+    Slots<8> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeBatchNormResult, ops::native_batch_norm(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_double(spec, a, 6), to_double(spec, a, 7))), spec, a);
+  });
+}
+PyObject* native_batch_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_batch_norm_call(nullptr, args, nargs, kwnames);
+}
+
+// native_batch_norm_backward
+constexpr Param kNativeBatchNormBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"mu", Kind::Tensor},
+    {"rstd", Kind::Tensor},
+    {"training", Kind::Bool},
+    {"want_input", Kind::Bool},
+    {"want_weight", Kind::Bool},
+    {"want_bias", Kind::Bool},
+};
+const Spec kNativeBatchNormBackwardSpec{"native_batch_norm_backward", "native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kNativeBatchNormBackwardSpecParams};
+constexpr const char* kNativeBatchNormBackwardResultFields[] = {"grad_input", "grad_weight", "grad_bias"};
+const ResultType kNativeBatchNormBackwardResult{"native_batch_norm_backward", kNativeBatchNormBackwardResultFields};
+
+PyObject* native_batch_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_batch_norm_backward", [&]() -> PyObject* {
+    const Spec& spec = kNativeBatchNormBackwardSpec;
+    Slots<9> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeBatchNormBackwardResult, ops::native_batch_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_bool(spec, a, 5), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
+  });
+}
+PyObject* native_batch_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_batch_norm_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// native_group_norm
+constexpr Param kNativeGroupNormSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"num_groups", Kind::Int},
+    {"weight", Kind::OptTensor},
+    {"bias", Kind::OptTensor},
+    {"eps", Kind::Float},
+};
+const Spec kNativeGroupNormSpec{"native_group_norm", "native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeGroupNormSpecParams};
+constexpr const char* kNativeGroupNormResultFields[] = {"out", "mu", "rstd"};
+const ResultType kNativeGroupNormResult{"native_group_norm", kNativeGroupNormResultFields};
+
+PyObject* native_group_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_group_norm", [&]() -> PyObject* {
+    const Spec& spec = kNativeGroupNormSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeGroupNormResult, ops::native_group_norm(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
+  });
+}
+PyObject* native_group_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_group_norm_call(nullptr, args, nargs, kwnames);
+}
+
+// native_group_norm_backward
+constexpr Param kNativeGroupNormBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+    {"num_groups", Kind::Int},
+    {"mu", Kind::Tensor},
+    {"rstd", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"want_input", Kind::Bool},
+    {"want_weight", Kind::Bool},
+    {"want_bias", Kind::Bool},
+};
+const Spec kNativeGroupNormBackwardSpec{"native_group_norm_backward", "native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kNativeGroupNormBackwardSpecParams};
+constexpr const char* kNativeGroupNormBackwardResultFields[] = {"grad_input", "grad_weight", "grad_bias"};
+const ResultType kNativeGroupNormBackwardResult{"native_group_norm_backward", kNativeGroupNormBackwardResultFields};
+
+PyObject* native_group_norm_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_group_norm_backward", [&]() -> PyObject* {
+    const Spec& spec = kNativeGroupNormBackwardSpec;
+    Slots<9> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeGroupNormBackwardResult, ops::native_group_norm_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_tensor(spec, a, 3).ref(), to_tensor(spec, a, 4).ref(), to_opt_tensor(spec, a, 5).ref(), to_bool(spec, a, 6), to_bool(spec, a, 7), to_bool(spec, a, 8))), spec, a);
+  });
+}
+PyObject* native_group_norm_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_group_norm_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// native_layer_norm
+constexpr Param kNativeLayerNormSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"normalized_shape", Kind::IntList},
+    {"weight", Kind::OptTensor},
+    {"bias", Kind::OptTensor},
+    {"eps", Kind::Float},
+};
+const Spec kNativeLayerNormSpec{"native_layer_norm", "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", kNativeLayerNormSpecParams};
+constexpr const char* kNativeLayerNormResultFields[] = {"out", "mu", "rstd"};
+const ResultType kNativeLayerNormResult{"native_layer_norm", kNativeLayerNormResultFields};
+
+PyObject* native_layer_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("native_layer_norm", [&]() -> PyObject* {
+    const Spec& spec = kNativeLayerNormSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kNativeLayerNormResult, ops::native_layer_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
+  });
+}
+PyObject* native_layer_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return native_layer_norm_call(nullptr, args, nargs, kwnames);
+}
+
 // native_layer_norm_backward
 constexpr Param kNativeLayerNormBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -203,10 +715,16 @@ constexpr Param kPdistSpecParams[] = {
 };
 const Spec kPdistSpec{"pdist", "pdist(Tensor input, float p=2.0) -> Tensor out", kPdistSpecParams};
 
-const Spec* const pdist_specs[] = {&kPdistSpec};
-const PythonOp pdist_python{"pdist", "tensorplay._composed.nn", "pdist", pdist_specs};
+PyObject* pdist_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pdist", [&]() -> PyObject* {
+    const Spec& spec = kPdistSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pdist(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 2.0))), spec, a);
+  });
+}
 PyObject* pdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(pdist_python, nullptr, args, nargs, kwnames);
+  return pdist_call(nullptr, args, nargs, kwnames);
 }
 
 // pixel_shuffle
@@ -228,565 +746,52 @@ PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return pixel_shuffle_call(nullptr, args, nargs, kwnames);
 }
 
-// pixel_unshuffle
-constexpr Param kPixelUnshuffleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"downscale_factor", Kind::Int},
-};
-const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
-
-PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pixel_unshuffle", [&]() -> PyObject* {
-    const Spec& spec = kPixelUnshuffleSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pixel_unshuffle_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_gather1d
-constexpr Param kPlaneGather1dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-};
-const Spec kPlaneGather1dSpec{"plane_gather1d", "plane_gather1d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather1dSpecParams};
-
-PyObject* plane_gather1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_gather1d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneGather1dSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_gather1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* plane_gather1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_gather1d_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_gather2d
-constexpr Param kPlaneGather2dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-};
-const Spec kPlaneGather2dSpec{"plane_gather2d", "plane_gather2d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather2dSpecParams};
-
-PyObject* plane_gather2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_gather2d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneGather2dSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_gather2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* plane_gather2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_gather2d_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_gather3d
-constexpr Param kPlaneGather3dSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"indices", Kind::Tensor},
-};
-const Spec kPlaneGather3dSpec{"plane_gather3d", "plane_gather3d(Tensor input, Tensor indices) -> Tensor out", kPlaneGather3dSpecParams};
-
-PyObject* plane_gather3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_gather3d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneGather3dSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_gather3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* plane_gather3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_gather3d_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_scatter1d
-constexpr Param kPlaneScatter1dSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"size", Kind::IntList},
-};
-const Spec kPlaneScatter1dSpec{"plane_scatter1d", "plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter1dSpecParams};
-
-PyObject* plane_scatter1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_scatter1d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneScatter1dSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_scatter1d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
-  });
-}
-PyObject* plane_scatter1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_scatter1d_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_scatter2d
-constexpr Param kPlaneScatter2dSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"size", Kind::IntList},
-};
-const Spec kPlaneScatter2dSpec{"plane_scatter2d", "plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter2dSpecParams};
-
-PyObject* plane_scatter2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_scatter2d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneScatter2dSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_scatter2d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
-  });
-}
-PyObject* plane_scatter2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_scatter2d_call(nullptr, args, nargs, kwnames);
-}
-
-// plane_scatter3d
-constexpr Param kPlaneScatter3dSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"indices", Kind::Tensor},
-    {"size", Kind::IntList},
-};
-const Spec kPlaneScatter3dSpec{"plane_scatter3d", "plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out", kPlaneScatter3dSpecParams};
-
-PyObject* plane_scatter3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("plane_scatter3d", [&]() -> PyObject* {
-    const Spec& spec = kPlaneScatter3dSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::plane_scatter3d(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_dims(spec, a, 2))), spec, a);
-  });
-}
-PyObject* plane_scatter3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return plane_scatter3d_call(nullptr, args, nargs, kwnames);
-}
-
-// poisson_nll_loss
-constexpr Param kPoissonNllLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"log_input", Kind::Bool, true},
-    {"full", Kind::Bool, true},
-    {"eps", Kind::Float, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kPoissonNllLossSpec{"poisson_nll_loss", "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", kPoissonNllLossSpecParams};
-
-PyObject* poisson_nll_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("poisson_nll_loss", [&]() -> PyObject* {
-    const Spec& spec = kPoissonNllLossSpec;
-    Slots<6> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::poisson_nll_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false), to_double(spec, a, 4, 1e-08), to_str(spec, a, 5, "mean"))), spec, a);
-  });
-}
-PyObject* poisson_nll_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return poisson_nll_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// prelu
-constexpr Param kPreluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::Tensor},
-};
-const Spec kPreluSpec{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", kPreluSpecParams};
-
-PyObject* prelu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("prelu", [&]() -> PyObject* {
-    const Spec& spec = kPreluSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::prelu(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* prelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return prelu_call(nullptr, args, nargs, kwnames);
-}
-PyObject* prelu_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return prelu_call(self, args, nargs, kwnames);
-}
-
-// rms_norm
-constexpr Param kRmsNormSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"normalized_shape", Kind::IntList},
-    {"weight", Kind::OptTensor, true},
-    {"eps", Kind::OptFloat, true},
-};
-const Spec kRmsNormSpec{"rms_norm", "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out", kRmsNormSpecParams};
-
-PyObject* rms_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("rms_norm", [&]() -> PyObject* {
-    const Spec& spec = kRmsNormSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_opt_tensor(spec, a, 2).ref(), to_opt_double(spec, a, 3))), spec, a);
-  });
-}
-PyObject* rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return rms_norm_call(nullptr, args, nargs, kwnames);
-}
-
-// rrelu
-constexpr Param kRreluSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"lower", Kind::Float, true},
-    {"upper", Kind::Float, true},
-    {"training", Kind::Bool, true},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kRreluSpec{"rrelu", "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor out", kRreluSpecParams};
-
-const Spec* const rrelu_specs[] = {&kRreluSpec};
-const PythonOp rrelu_python{"rrelu", "tensorplay._composed.nn", "rrelu", rrelu_specs};
-PyObject* rrelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(rrelu_python, nullptr, args, nargs, kwnames);
-}
-
-// scaled_dot_product_attention
-constexpr Param kScaledDotProductAttentionSpecParams[] = {
-    {"query", Kind::Tensor},
-    {"key", Kind::Tensor},
-    {"value", Kind::Tensor},
-    {"attn_mask", Kind::OptTensor, true},
-    {"dropout_p", Kind::Float, true},
-    {"is_causal", Kind::Bool, true},
-    {"scale", Kind::OptFloat, true, true},
-};
-const Spec kScaledDotProductAttentionSpec{"scaled_dot_product_attention", "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", kScaledDotProductAttentionSpecParams};
-
-PyObject* scaled_dot_product_attention_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("scaled_dot_product_attention", [&]() -> PyObject* {
-    const Spec& spec = kScaledDotProductAttentionSpec;
-    Slots<7> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::scaled_dot_product_attention(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_opt_tensor(spec, a, 3).ref(), to_double(spec, a, 4, 0.0), to_bool(spec, a, 5, false), to_opt_double(spec, a, 6))), spec, a);
-  });
-}
-PyObject* scaled_dot_product_attention_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return scaled_dot_product_attention_call(nullptr, args, nargs, kwnames);
-}
-
-// smooth_l1_loss
-constexpr Param kSmoothL1LossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"reduction", Kind::Str, true, true},
-    {"beta", Kind::Float, true, true},
-};
-const Spec kSmoothL1LossSpec{"smooth_l1_loss", "smooth_l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float beta=1.0) -> Tensor out", kSmoothL1LossSpecParams};
-
-PyObject* smooth_l1_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("smooth_l1_loss", [&]() -> PyObject* {
-    const Spec& spec = kSmoothL1LossSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::smooth_l1_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"), to_double(spec, a, 3, 1.0))), spec, a);
-  });
-}
-PyObject* smooth_l1_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return smooth_l1_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// soft_margin_loss
-constexpr Param kSoftMarginLossSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kSoftMarginLossSpec{"soft_margin_loss", "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", kSoftMarginLossSpecParams};
-
-PyObject* soft_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("soft_margin_loss", [&]() -> PyObject* {
-    const Spec& spec = kSoftMarginLossSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::soft_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_str(spec, a, 2, "mean"))), spec, a);
-  });
-}
-PyObject* soft_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return soft_margin_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// softmax
-constexpr Param kSoftmaxSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dim", Kind::Int},
-    {"dtype", Kind::OptDtype, true, true},
-};
-const Spec kSoftmaxSpec{"softmax", "softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kSoftmaxSpecParams};
-
-PyObject* softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softmax", [&]() -> PyObject* {
-    const Spec& spec = kSoftmaxSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
-  });
-}
-PyObject* softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softmax_call(nullptr, args, nargs, kwnames);
-}
-PyObject* softmax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softmax_call(self, args, nargs, kwnames);
-}
-
-// softmax_backward
-constexpr Param kSoftmaxBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"output", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kSoftmaxBackwardSpec{"softmax_backward", "softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kSoftmaxBackwardSpecParams};
-
-PyObject* softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softmax_backward", [&]() -> PyObject* {
-    const Spec& spec = kSoftmaxBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softmax_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// softmin
-constexpr Param kSoftminSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kSoftminSpec{"softmin", "softmin(Tensor input, int dim) -> Tensor out", kSoftminSpecParams};
-
-PyObject* softmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softmin", [&]() -> PyObject* {
-    const Spec& spec = kSoftminSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softmin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* softmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softmin_call(nullptr, args, nargs, kwnames);
-}
-
-// triplet_margin_loss
-constexpr Param kTripletMarginLossSpecParams[] = {
-    {"anchor", Kind::Tensor},
-    {"positive", Kind::Tensor},
-    {"negative", Kind::Tensor},
-    {"margin", Kind::Float, true, true},
-    {"p", Kind::Float, true, true},
-    {"eps", Kind::Float, true, true},
-    {"swap", Kind::Bool, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kTripletMarginLossSpec{"triplet_margin_loss", "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", kTripletMarginLossSpecParams};
-
-PyObject* triplet_margin_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("triplet_margin_loss", [&]() -> PyObject* {
-    const Spec& spec = kTripletMarginLossSpec;
-    Slots<8> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::triplet_margin_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 1.0), to_double(spec, a, 4, 2.0), to_double(spec, a, 5, 1e-06), to_bool(spec, a, 6, false), to_str(spec, a, 7, "mean"))), spec, a);
-  });
-}
-PyObject* triplet_margin_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return triplet_margin_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// triplet_margin_with_distance_loss
-constexpr Param kTripletMarginWithDistanceLossSpecParams[] = {
-    {"anchor", Kind::Tensor},
-    {"positive", Kind::Tensor},
-    {"negative", Kind::Tensor},
-    {"distance_function", Kind::Any, true, true},
-    {"margin", Kind::Float, true, true},
-    {"swap", Kind::Bool, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kTripletMarginWithDistanceLossSpec{"triplet_margin_with_distance_loss", "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, any distance_function=None, float margin=1.0, bool swap=False, str reduction=\"mean\") -> Tensor out", kTripletMarginWithDistanceLossSpecParams};
-
-const Spec* const triplet_margin_with_distance_loss_specs[] = {&kTripletMarginWithDistanceLossSpec};
-const PythonOp triplet_margin_with_distance_loss_python{"triplet_margin_with_distance_loss", "tensorplay._composed.nn", "triplet_margin_with_distance_loss", triplet_margin_with_distance_loss_specs};
-PyObject* triplet_margin_with_distance_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(triplet_margin_with_distance_loss_python, nullptr, args, nargs, kwnames);
-}
-
-// upsample
-constexpr Param kUpsampleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::OptIntList, true},
-    {"scale_factor", Kind::Any, true},
-    {"mode", Kind::Str, true},
-    {"align_corners", Kind::OptBool, true},
-};
-const Spec kUpsampleSpec{"upsample", "upsample(Tensor input, int[]? size=None, any scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> Tensor out", kUpsampleSpecParams};
-
-const Spec* const upsample_specs[] = {&kUpsampleSpec};
-const PythonOp upsample_python{"upsample", "tensorplay._composed.resample", "upsample", upsample_specs};
-PyObject* upsample_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(upsample_python, nullptr, args, nargs, kwnames);
-}
-
-// upsample_bicubic_backward
-constexpr Param kUpsampleBicubicBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input_size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"align_corners", Kind::Bool},
-};
-const Spec kUpsampleBicubicBackwardSpec{"upsample_bicubic_backward", "upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", kUpsampleBicubicBackwardSpecParams};
-
-PyObject* upsample_bicubic_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_bicubic_backward", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleBicubicBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_bicubic_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_bicubic_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_bicubic_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// upsample_bicubic_to
-constexpr Param kUpsampleBicubicToSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"align_corners", Kind::Bool},
-};
-const Spec kUpsampleBicubicToSpec{"upsample_bicubic_to", "upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", kUpsampleBicubicToSpecParams};
-
-PyObject* upsample_bicubic_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_bicubic_to", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleBicubicToSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_bicubic_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_bicubic_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_bicubic_to_call(nullptr, args, nargs, kwnames);
-}
-
-// upsample_bilinear
-constexpr Param kUpsampleBilinearSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::OptIntList, true},
-    {"scale_factor", Kind::Any, true},
-};
-const Spec kUpsampleBilinearSpec{"upsample_bilinear", "upsample_bilinear(Tensor input, int[]? size=None, any scale_factor=None) -> Tensor out", kUpsampleBilinearSpecParams};
-
-const Spec* const upsample_bilinear_specs[] = {&kUpsampleBilinearSpec};
-const PythonOp upsample_bilinear_python{"upsample_bilinear", "tensorplay._composed.resample", "upsample_bilinear", upsample_bilinear_specs};
-PyObject* upsample_bilinear_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(upsample_bilinear_python, nullptr, args, nargs, kwnames);
-}
-
-// upsample_linear_backward
-constexpr Param kUpsampleLinearBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input_size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"align_corners", Kind::Bool},
-};
-const Spec kUpsampleLinearBackwardSpec{"upsample_linear_backward", "upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", kUpsampleLinearBackwardSpecParams};
-
-PyObject* upsample_linear_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_linear_backward", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleLinearBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_linear_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_linear_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_linear_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// upsample_linear_to
-constexpr Param kUpsampleLinearToSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"align_corners", Kind::Bool},
-};
-const Spec kUpsampleLinearToSpec{"upsample_linear_to", "upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", kUpsampleLinearToSpecParams};
-
-PyObject* upsample_linear_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_linear_to", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleLinearToSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_linear_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_linear_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_linear_to_call(nullptr, args, nargs, kwnames);
-}
-
-// upsample_nearest
-constexpr Param kUpsampleNearestSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::OptIntList, true},
-    {"scale_factor", Kind::Any, true},
-};
-const Spec kUpsampleNearestSpec{"upsample_nearest", "upsample_nearest(Tensor input, int[]? size=None, any scale_factor=None) -> Tensor out", kUpsampleNearestSpecParams};
-
-const Spec* const upsample_nearest_specs[] = {&kUpsampleNearestSpec};
-const PythonOp upsample_nearest_python{"upsample_nearest", "tensorplay._composed.resample", "upsample_nearest", upsample_nearest_specs};
-PyObject* upsample_nearest_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(upsample_nearest_python, nullptr, args, nargs, kwnames);
-}
-
-// upsample_nearest_backward
-constexpr Param kUpsampleNearestBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input_size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"exact", Kind::Bool},
-};
-const Spec kUpsampleNearestBackwardSpec{"upsample_nearest_backward", "upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out", kUpsampleNearestBackwardSpecParams};
-
-PyObject* upsample_nearest_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_nearest_backward", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleNearestBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_nearest_backward(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_nearest_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_nearest_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// upsample_nearest_to
-constexpr Param kUpsampleNearestToSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"size", Kind::IntList},
-    {"scale", Kind::FloatList},
-    {"exact", Kind::Bool},
-};
-const Spec kUpsampleNearestToSpec{"upsample_nearest_to", "upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out", kUpsampleNearestToSpecParams};
-
-PyObject* upsample_nearest_to_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("upsample_nearest_to", [&]() -> PyObject* {
-    const Spec& spec = kUpsampleNearestToSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::upsample_nearest_to(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_doubles(spec, a, 2), to_bool(spec, a, 3))), spec, a);
-  });
-}
-PyObject* upsample_nearest_to_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return upsample_nearest_to_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
+    {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 1 dimension; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1) or None, default None\n"
+     "  padding: list of int (1), default [0]\n"
+     "  dilation: list of int (1), default [1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
+    {"max_pool2d", fast(max_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool2d(input, kernel_size, stride=None, padding=[0, 0], dilation=[1, 1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 2 dimensions; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2) or None, default None\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
+    {"max_pool3d", fast(max_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool3d(input, kernel_size, stride=None, padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 3 dimensions; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3) or None, default None\n"
+     "  padding: list of int (3), default [0, 0, 0]\n"
+     "  dilation: list of int (3), default [1, 1, 1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
     {"pairwise_distance", fast(pairwise_distance_function), METH_FASTCALL | METH_KEYWORDS,
      "pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)\n"
      "--\n"
@@ -817,56 +822,185 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
-    {"rms_norm", fast(rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "rms_norm(input, normalized_shape, weight=None, eps=None)\n"
-     "--\n"
-     "\n"
-     "The last dimensions divided by their root mean square, then times weight.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  normalized_shape: list of int\n"
-     "  weight: Tensor or None, default None\n"
-     "  eps: float or None, default None"},
-    {"rrelu", fast(rrelu_function), METH_FASTCALL | METH_KEYWORDS,
-     "rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False)\n"
-     "--\n"
-     "\n"
-     "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lower: float, default 0.125\n"
-     "  upper: float, default 0.3333333333333333\n"
-     "  training: bool, default False\n"
-     "  inplace: bool, default False"},
-    {"softmax", fast(softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmax(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Exponentials along dim divided by their sum, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 1 dimension of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1)\n"
+     "  padding: list of int (1)\n"
+     "  dilation: list of int (1)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter1d(g_out, indices, shape(input))"},
+    {"max_pool2d_with_indices", fast(max_pool2d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 2 dimensions of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2)\n"
+     "  padding: list of int (2)\n"
+     "  dilation: list of int (2)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter2d(g_out, indices, shape(input))"},
+    {"max_pool3d_with_indices", fast(max_pool3d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 3 dimensions of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3)\n"
+     "  padding: list of int (3)\n"
+     "  dilation: list of int (3)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter3d(g_out, indices, shape(input))"},
+    {"native_attention", fast(native_attention_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, generator)\n"
+     "--\n"
+     "\n"
+     "Attention in blocks, with what its gradient needs.\n"
+     "\n"
+     "Args:\n"
+     "  query: Tensor\n"
+     "  key: Tensor\n"
+     "  value: Tensor\n"
+     "  attn_mask: Tensor or None\n"
+     "  dropout_p: float\n"
+     "  is_causal: bool\n"
+     "  scale: float or None\n"
+     "  generator: generator or None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of query = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[0]\n"
+     "  gradient of key = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[1]\n"
+     "  gradient of value = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[2]\n"
+     "  gradient of attn_mask = sum_to(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, True)[3], shape(attn_mask))"},
+    {"native_attention_backward", fast(native_attention_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_attention_backward(grad, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, want_mask)\n"
+     "--\n"
+     "\n"
+     "Gradients of attention in query, key, value and mask.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  query: Tensor\n"
+     "  key: Tensor\n"
+     "  value: Tensor\n"
+     "  attn_mask: Tensor or None\n"
+     "  out: Tensor\n"
+     "  logsumexp: Tensor\n"
+     "  random_state: Tensor of i64\n"
+     "  dropout_p: float\n"
+     "  is_causal: bool\n"
+     "  scale: float or None\n"
+     "  want_mask: bool"},
+    {"native_batch_norm", fast(native_batch_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)\n"
+     "--\n"
+     "\n"
+     "Batch normalisation with the statistics its gradient needs; running statistics move in\n"
+     "place.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  bias: Tensor or None\n"
+     "  running_mean: Tensor or None\n"
+     "  running_var: Tensor or None\n"
+     "  training: bool\n"
+     "  momentum: float\n"
+     "  eps: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]\n"
+     "  gradient of weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]\n"
+     "  gradient of bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]"},
+    {"native_batch_norm_backward", fast(native_batch_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_batch_norm_backward(grad, input, weight, mu, rstd, training, want_input, want_weight, want_bias)\n"
+     "--\n"
+     "\n"
+     "Gradients of batch normalisation in input, weight and bias.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  mu: Tensor\n"
+     "  rstd: Tensor\n"
+     "  training: bool\n"
+     "  want_input: bool\n"
+     "  want_weight: bool\n"
+     "  want_bias: bool"},
+    {"native_group_norm", fast(native_group_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_group_norm(input, num_groups, weight, bias, eps)\n"
+     "--\n"
+     "\n"
+     "Group normalisation with the statistics of each group.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  num_groups: int\n"
+     "  weight: Tensor or None\n"
+     "  bias: Tensor or None\n"
+     "  eps: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]\n"
+     "  gradient of weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]\n"
+     "  gradient of bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]"},
+    {"native_group_norm_backward", fast(native_group_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_group_norm_backward(grad, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias)\n"
+     "--\n"
+     "\n"
+     "Gradients of group normalisation in input, weight and bias.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "  num_groups: int\n"
+     "  mu: Tensor\n"
+     "  rstd: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  want_input: bool\n"
+     "  want_weight: bool\n"
+     "  want_bias: bool"},
+    {"native_layer_norm", fast(native_layer_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "native_layer_norm(input, normalized_shape, weight, bias, eps)\n"
+     "--\n"
+     "\n"
+     "Layer normalisation with the statistics of each row.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  normalized_shape: list of int\n"
+     "  weight: Tensor or None\n"
+     "  bias: Tensor or None\n"
+     "  eps: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]\n"
+     "  gradient of weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]\n"
+     "  gradient of bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]"},
     {"native_layer_norm_backward", fast(native_layer_norm_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "native_layer_norm_backward(grad, input, normalized_shape, mu, rstd, weight, want_input, want_weight, want_bias)\n"
      "--\n"
@@ -944,165 +1078,202 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = nll_loss_backward(g_out, shape(input), target, weight, total_weight, ignore_index, reduction)"},
-    {"plane_gather1d", fast(plane_gather1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_gather1d(input, indices)\n"
-     "--\n"
-     "\n"
-     "Elements of planes of 1 dimension at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor"},
-    {"plane_gather2d", fast(plane_gather2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_gather2d(input, indices)\n"
-     "--\n"
-     "\n"
-     "Elements of planes of 2 dimensions at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor"},
-    {"plane_gather3d", fast(plane_gather3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_gather3d(input, indices)\n"
-     "--\n"
-     "\n"
-     "Elements of planes of 3 dimensions at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  indices: Tensor"},
-    {"plane_scatter1d", fast(plane_scatter1d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_scatter1d(grad, indices, size)\n"
-     "--\n"
-     "\n"
-     "Values added into zero planes of 1 dimension at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  indices: Tensor\n"
-     "  size: list of int"},
-    {"plane_scatter2d", fast(plane_scatter2d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_scatter2d(grad, indices, size)\n"
-     "--\n"
-     "\n"
-     "Values added into zero planes of 2 dimensions at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  indices: Tensor\n"
-     "  size: list of int"},
-    {"plane_scatter3d", fast(plane_scatter3d_function), METH_FASTCALL | METH_KEYWORDS,
-     "plane_scatter3d(grad, indices, size)\n"
-     "--\n"
-     "\n"
-     "Values added into zero planes of 3 dimensions at the given positions.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  indices: Tensor\n"
-     "  size: list of int"},
-    {"softmax_backward", fast(softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmax_backward(grad, output, dim)\n"
-     "--\n"
-     "\n"
-     "Gradient of softmax from its result.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  output: Tensor\n"
-     "  dim: int\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = softmax_backward(g, output, dim)\n"
-     "  gradient of output = g * (grad - sum(grad * output, (dim,), True)) - grad * sum(g * output, (dim,), True)"},
-    {"upsample_bicubic_backward", fast(upsample_bicubic_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_bicubic_backward(grad, input_size, scale, align_corners)\n"
-     "--\n"
-     "\n"
-     "Gradient of interpolation by cubic convolution.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input_size: list of int\n"
-     "  scale: list of float\n"
-     "  align_corners: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = upsample_bicubic_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)"},
-    {"upsample_bicubic_to", fast(upsample_bicubic_to_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_bicubic_to(input, size, scale, align_corners)\n"
-     "--\n"
-     "\n"
-     "Interpolation to a given size by cubic convolution.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int\n"
-     "  scale: list of float\n"
-     "  align_corners: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = upsample_bicubic_backward(g, shape(input), scale, align_corners)"},
-    {"upsample_linear_backward", fast(upsample_linear_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_linear_backward(grad, input_size, scale, align_corners)\n"
-     "--\n"
-     "\n"
-     "Gradient of interpolation by the linear rules.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input_size: list of int\n"
-     "  scale: list of float\n"
-     "  align_corners: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = upsample_linear_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)"},
-    {"upsample_linear_to", fast(upsample_linear_to_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_linear_to(input, size, scale, align_corners)\n"
-     "--\n"
-     "\n"
-     "Interpolation to a given size by the linear rules.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int\n"
-     "  scale: list of float\n"
-     "  align_corners: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = upsample_linear_backward(g, shape(input), scale, align_corners)"},
-    {"upsample_nearest_backward", fast(upsample_nearest_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_nearest_backward(grad, input_size, scale, exact)\n"
-     "--\n"
-     "\n"
-     "Gradient of interpolation by the rule nearest.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input_size: list of int\n"
-     "  scale: list of float\n"
-     "  exact: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = upsample_nearest_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, exact)"},
-    {"upsample_nearest_to", fast(upsample_nearest_to_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_nearest_to(input, size, scale, exact)\n"
-     "--\n"
-     "\n"
-     "Interpolation to a given size by the rule nearest.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int\n"
-     "  scale: list of float\n"
-     "  exact: bool\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = upsample_nearest_backward(g, shape(input), scale, exact)"},
     {},
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"margin_ranking_loss", fast(margin_ranking_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "What the difference of two scores lacks to the margin, in the order target says, reduced.\n"
+     "\n"
+     "Args:\n"
+     "  input1: Tensor\n"
+     "  input2: Tensor\n"
+     "  target: Tensor\n"
+     "  margin: float, default 0.0\n"
+     "  reduction: str, default 'mean'"},
+    {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 1 dimension; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1) or None, default None\n"
+     "  padding: list of int (1), default [0]\n"
+     "  dilation: list of int (1), default [1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
+    {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 1 dimension of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1)\n"
+     "  padding: list of int (1)\n"
+     "  dilation: list of int (1)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter1d(g_out, indices, shape(input))"},
+    {"max_pool2d", fast(max_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool2d(input, kernel_size, stride=None, padding=[0, 0], dilation=[1, 1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 2 dimensions; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2) or None, default None\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  dilation: list of int (2), default [1, 1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
+    {"max_pool2d_with_indices", fast(max_pool2d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 2 dimensions of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2)\n"
+     "  padding: list of int (2)\n"
+     "  dilation: list of int (2)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter2d(g_out, indices, shape(input))"},
+    {"max_pool3d", fast(max_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool3d(input, kernel_size, stride=None, padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False, return_indices=False)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over the last 3 dimensions; with return_indices also where it\n"
+     "stands in its plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3) or None, default None\n"
+     "  padding: list of int (3), default [0, 0, 0]\n"
+     "  dilation: list of int (3), default [1, 1, 1]\n"
+     "  ceil_mode: bool, default False\n"
+     "  return_indices: bool, default False"},
+    {"max_pool3d_with_indices", fast(max_pool3d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
+     "--\n"
+     "\n"
+     "Largest element of each window over 3 dimensions of space with its position in the plane.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3)\n"
+     "  padding: list of int (3)\n"
+     "  dilation: list of int (3)\n"
+     "  ceil_mode: bool\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = plane_scatter3d(g_out, indices, shape(input))"},
+    {"max_unpool1d", fast(max_unpool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_unpool1d(input, indices, kernel_size, stride=None, padding=[0], output_size=None)\n"
+     "--\n"
+     "\n"
+     "Elements put back where max_pool1d found them, zeros elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  indices: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1) or None, default None\n"
+     "  padding: list of int (1), default [0]\n"
+     "  output_size: list of int or None, default None"},
+    {"max_unpool2d", fast(max_unpool2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_unpool2d(input, indices, kernel_size, stride=None, padding=[0, 0], output_size=None)\n"
+     "--\n"
+     "\n"
+     "Elements put back where max_pool2d found them, zeros elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  indices: Tensor\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2) or None, default None\n"
+     "  padding: list of int (2), default [0, 0]\n"
+     "  output_size: list of int or None, default None"},
+    {"max_unpool3d", fast(max_unpool3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "max_unpool3d(input, indices, kernel_size, stride=None, padding=[0, 0, 0], output_size=None)\n"
+     "--\n"
+     "\n"
+     "Elements put back where max_pool3d found them, zeros elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  indices: Tensor\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3) or None, default None\n"
+     "  padding: list of int (3), default [0, 0, 0]\n"
+     "  output_size: list of int or None, default None"},
+    {"mse_loss", fast(mse_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "mse_loss(input, target, *, reduction='mean', weight=None)\n"
+     "--\n"
+     "\n"
+     "Mean (or sum, or each) of the squared differences of input and target; weighted, the mean is\n"
+     "over the sum of the weights.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  reduction: str, default 'mean'\n"
+     "  weight: Tensor or None, default None"},
+    {"multi_margin_loss", fast(multi_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "Sum over the wrong classes of how far their scores come within the margin of the right\n"
+     "one's, to the power p, over the number of classes.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  p: int, default 1\n"
+     "  margin: float, default 1.0\n"
+     "  weight: Tensor or None, default None\n"
+     "  reduction: str, default 'mean'"},
+    {"multilabel_margin_loss", fast(multilabel_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "multilabel_margin_loss(input, target, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "Sum over pairs of a target class and another of how far their scores come within 1, over the\n"
+     "number of classes; a row's targets are those before its first -1.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  reduction: str, default 'mean'"},
+    {"multilabel_soft_margin_loss", fast(multilabel_soft_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "multilabel_soft_margin_loss(input, target, weight=None, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "Binary cross entropy of each class's score, averaged over the classes.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  target: Tensor\n"
+     "  weight: Tensor or None, default None\n"
+     "  reduction: str, default 'mean'"},
     {"nll_loss", fast(nll_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean')\n"
      "--\n"
@@ -1157,226 +1328,6 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
-    {"poisson_nll_loss", fast(poisson_nll_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Negative log-likelihood of counts under Poisson rates, or their logarithms, reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  log_input: bool, default True\n"
-     "  full: bool, default False\n"
-     "  eps: float, default 1e-08\n"
-     "  reduction: str, default 'mean'"},
-    {"prelu", fast(prelu_function), METH_FASTCALL | METH_KEYWORDS,
-     "prelu(input, weight)\n"
-     "--\n"
-     "\n"
-     "The element where positive, weight times it elsewhere; one weight for all channels or one\n"
-     "for each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  weight: Tensor"},
-    {"rms_norm", fast(rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "rms_norm(input, normalized_shape, weight=None, eps=None)\n"
-     "--\n"
-     "\n"
-     "The last dimensions divided by their root mean square, then times weight.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  normalized_shape: list of int\n"
-     "  weight: Tensor or None, default None\n"
-     "  eps: float or None, default None"},
-    {"rrelu", fast(rrelu_function), METH_FASTCALL | METH_KEYWORDS,
-     "rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False)\n"
-     "--\n"
-     "\n"
-     "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  lower: float, default 0.125\n"
-     "  upper: float, default 0.3333333333333333\n"
-     "  training: bool, default False\n"
-     "  inplace: bool, default False"},
-    {"scaled_dot_product_attention", fast(scaled_dot_product_attention_function), METH_FASTCALL | METH_KEYWORDS,
-     "scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None)\n"
-     "--\n"
-     "\n"
-     "Softmax of scaled products of queries and keys, plus a mask, times the values.\n"
-     "\n"
-     "Args:\n"
-     "  query: Tensor\n"
-     "  key: Tensor\n"
-     "  value: Tensor\n"
-     "  attn_mask: Tensor or None, default None\n"
-     "  dropout_p: float, default 0.0\n"
-     "  is_causal: bool, default False\n"
-     "  scale: float or None, default None"},
-    {"smooth_l1_loss", fast(smooth_l1_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "smooth_l1_loss(input, target, *, reduction='mean', beta=1.0)\n"
-     "--\n"
-     "\n"
-     "Absolute differences, squared ones over 2 beta below beta, reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  reduction: str, default 'mean'\n"
-     "  beta: float, default 1.0"},
-    {"soft_margin_loss", fast(soft_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "soft_margin_loss(input, target, *, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "Logistic loss log(1 + exp(-target input)), reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  target: Tensor\n"
-     "  reduction: str, default 'mean'"},
-    {"softmax", fast(softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmax(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Exponentials along dim divided by their sum, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
-    {"softmin", fast(softmin_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmin(input, dim)\n"
-     "--\n"
-     "\n"
-     "Softmax of the negated elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int"},
-    {"triplet_margin_loss", fast(triplet_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "How much an anchor's distance to a positive exceeds that to a negative, plus the margin,\n"
-     "reduced.\n"
-     "\n"
-     "Args:\n"
-     "  anchor: Tensor\n"
-     "  positive: Tensor\n"
-     "  negative: Tensor\n"
-     "  margin: float, default 1.0\n"
-     "  p: float, default 2.0\n"
-     "  eps: float, default 1e-06\n"
-     "  swap: bool, default False\n"
-     "  reduction: str, default 'mean'"},
-    {"triplet_margin_with_distance_loss", fast(triplet_margin_with_distance_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "How much less the negative is away from the anchor than the positive plus a margin, by a\n"
-     "distance function, the Euclidean one by default; swap also looks from the positive.\n"
-     "\n"
-     "Args:\n"
-     "  anchor: Tensor\n"
-     "  positive: Tensor\n"
-     "  negative: Tensor\n"
-     "  distance_function: any, default None\n"
-     "  margin: float, default 1.0\n"
-     "  swap: bool, default False\n"
-     "  reduction: str, default 'mean'"},
-    {"upsample", fast(upsample_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None)\n"
-     "--\n"
-     "\n"
-     "The older name of interpolate.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int or None, default None\n"
-     "  scale_factor: any, default None\n"
-     "  mode: str, default 'nearest'\n"
-     "  align_corners: bool or None, default None"},
-    {"upsample_bilinear", fast(upsample_bilinear_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_bilinear(input, size=None, scale_factor=None)\n"
-     "--\n"
-     "\n"
-     "Interpolation by the bilinear rule with the corners of both grids aligned.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int or None, default None\n"
-     "  scale_factor: any, default None"},
-    {"upsample_nearest", fast(upsample_nearest_function), METH_FASTCALL | METH_KEYWORDS,
-     "upsample_nearest(input, size=None, scale_factor=None)\n"
-     "--\n"
-     "\n"
-     "Interpolation by the nearest element.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  size: list of int or None, default None\n"
-     "  scale_factor: any, default None"},
-    {},
-};
-
-PyMethodDef functions_special[] = {
-    {"softmax", fast(softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmax(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Exponentials along dim divided by their sum, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
-    {},
-};
-
-PyMethodDef methods[] = {
-    {"prelu", fast(prelu_method), METH_FASTCALL | METH_KEYWORDS,
-     "prelu($self, weight)\n"
-     "--\n"
-     "\n"
-     "The element where positive, weight times it elsewhere; one weight for all channels or one\n"
-     "for each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  weight: Tensor"},
-    {"softmax", fast(softmax_method), METH_FASTCALL | METH_KEYWORDS,
-     "softmax($self, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Exponentials along dim divided by their sum, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
     {},
 };
 }  // namespace
@@ -1385,8 +1336,6 @@ void register_nn_3(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
-  r.add("special", functions_special);
-  r.add_methods(methods);
 }
 
 }  // namespace tp::python

@@ -10,18 +10,35 @@ namespace {
 constexpr Param kBernoulliSpecParams[] = {
     {"input", Kind::Tensor},
     {"generator", Kind::OptGenerator, true, true},
+    {"out", Kind::OptTensor, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
 const Spec kBernoulliSpec{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out", kBernoulliSpecParams};
+constexpr Param kBernoulli1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float},
+    {"generator", Kind::OptGenerator, true, true},
+    {"out", Kind::OptTensor, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kBernoulli1Spec{"bernoulli", "bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out", kBernoulli1SpecParams};
 
 PyObject* bernoulli_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("bernoulli", [&]() -> PyObject* {
-    const Spec& spec = kBernoulliSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
-    return kept(wrap_leaf(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]), spec, a);
+    Slots<6> a;
+    if (const Spec& spec = kBernoulliSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) return written_out(spec.op, wrap(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1))), a[2]);
+      if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+      return kept(wrap_leaf(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[4]), spec, a);
+    }
+    if (const Spec& spec = kBernoulli1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2))), a[3]);
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::bernoulli(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2)), a[5]), spec, a);
+    }
+    no_match({&kBernoulliSpec, &kBernoulli1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* bernoulli_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -31,27 +48,60 @@ PyObject* bernoulli_method(PyObject* self, PyObject* const* args, Py_ssize_t nar
   return bernoulli_call(self, args, nargs, kwnames);
 }
 
-// bernoulli_fill
+// bernoulli_
 constexpr Param kBernoulliFillSpecParams[] = {
     {"input", Kind::Tensor},
-    {"p", Kind::Tensor, true},
+    {"p", Kind::Float, true},
     {"generator", Kind::OptGenerator, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kBernoulliFillSpec{"bernoulli_fill", "bernoulli_fill(Tensor input, Tensor|Scalar p=0.5, *, generator? generator=None) -> Tensor out", kBernoulliFillSpecParams};
+const Spec kBernoulliFillSpec{"bernoulli_", "bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out", kBernoulliFillSpecParams};
+constexpr Param kBernoulliFill1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Tensor},
+    {"generator", Kind::OptGenerator, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kBernoulliFill1Spec{"bernoulli_", "bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out", kBernoulliFill1SpecParams};
 
-const Spec* const bernoulli_fill_specs[] = {&kBernoulliFillSpec};
-const PythonOp bernoulli_fill_python{"bernoulli_fill", "tensorplay._composed.fills", "bernoulli_", bernoulli_fill_specs};
+PyObject* bernoulli_fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bernoulli_", [&]() -> PyObject* {
+    Slots<5> a;
+    if (const Spec& spec = kBernoulliFillSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+      return kept(wrap_leaf(ops::bernoulli_fill(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_opt_generator(spec, a, 2)), a[4]), spec, a);
+    }
+    if (const Spec& spec = kBernoulliFill1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+      return kept(wrap_leaf(ops::bernoulli_fill(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2)), a[4]), spec, a);
+    }
+    no_match({&kBernoulliFillSpec, &kBernoulliFill1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* bernoulli_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(bernoulli_fill_python, nullptr, args, nargs, kwnames);
+  return bernoulli_fill_call(nullptr, args, nargs, kwnames);
 }
-PyObject* bernoulli_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(bernoulli_fill_python, self, args, nargs, kwnames);
+PyObject* bernoulli_fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("bernoulli_", [&]() -> PyObject* {
+    Slots<5> a;
+    if (const Spec& spec = kBernoulliFillSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::bernoulli_fill_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.5), to_opt_generator(spec, a, 2));
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kBernoulliFill1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::bernoulli_fill_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2));
+      Py_INCREF(self);
+      return self;
+    }
+    no_match({&kBernoulliFillSpec, &kBernoulliFill1Spec}, self, args, nargs, kwnames);
+  });
 }
 
-// cauchy_fill
-constexpr Param kCauchyFillSpecParams[] = {
+// cauchy_
+constexpr Param kCauchySpecParams[] = {
     {"input", Kind::Tensor},
     {"median", Kind::Float, true},
     {"sigma", Kind::Float, true},
@@ -59,18 +109,32 @@ constexpr Param kCauchyFillSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kCauchyFillSpec{"cauchy_fill", "cauchy_fill(Tensor input, float median=0.0, float sigma=1.0, *, generator? generator=None) -> Tensor out", kCauchyFillSpecParams};
+const Spec kCauchySpec{"cauchy_", "cauchy(Tensor input, float median=0.0, float sigma=1.0, *, generator? generator=None) -> Tensor out", kCauchySpecParams};
 
-const Spec* const cauchy_fill_specs[] = {&kCauchyFillSpec};
-const PythonOp cauchy_fill_python{"cauchy_fill", "tensorplay._composed.fills", "cauchy_", cauchy_fill_specs};
-PyObject* cauchy_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cauchy_fill_python, nullptr, args, nargs, kwnames);
+PyObject* cauchy_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cauchy_", [&]() -> PyObject* {
+    const Spec& spec = kCauchySpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return kept(wrap_leaf(ops::cauchy(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
+  });
 }
-PyObject* cauchy_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cauchy_fill_python, self, args, nargs, kwnames);
+PyObject* cauchy_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cauchy_call(nullptr, args, nargs, kwnames);
+}
+PyObject* cauchy_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cauchy_", [&]() -> PyObject* {
+    Slots<6> a;
+    const Spec& spec = kCauchySpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::cauchy_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
-// exponential
+// exponential_
 constexpr Param kExponentialSpecParams[] = {
     {"input", Kind::Tensor},
     {"lambd", Kind::Float, true},
@@ -78,10 +142,10 @@ constexpr Param kExponentialSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kExponentialSpec{"exponential", "exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out", kExponentialSpecParams};
+const Spec kExponentialSpec{"exponential_", "exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out", kExponentialSpecParams};
 
 PyObject* exponential_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("exponential", [&]() -> PyObject* {
+  return guarded("exponential_", [&]() -> PyObject* {
     const Spec& spec = kExponentialSpec;
     Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -93,7 +157,7 @@ PyObject* exponential_function(PyObject*, PyObject* const* args, Py_ssize_t narg
   return exponential_call(nullptr, args, nargs, kwnames);
 }
 PyObject* exponential_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("exponential", [&]() -> PyObject* {
+  return guarded("exponential_", [&]() -> PyObject* {
     Slots<5> a;
     const Spec& spec = kExponentialSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -103,27 +167,41 @@ PyObject* exponential_inplace(PyObject* self, PyObject* const* args, Py_ssize_t 
   });
 }
 
-// geometric_fill
-constexpr Param kGeometricFillSpecParams[] = {
+// geometric_
+constexpr Param kGeometricSpecParams[] = {
     {"input", Kind::Tensor},
     {"p", Kind::Float},
     {"generator", Kind::OptGenerator, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kGeometricFillSpec{"geometric_fill", "geometric_fill(Tensor input, float p, *, generator? generator=None) -> Tensor out", kGeometricFillSpecParams};
+const Spec kGeometricSpec{"geometric_", "geometric(Tensor input, float p, *, generator? generator=None) -> Tensor out", kGeometricSpecParams};
 
-const Spec* const geometric_fill_specs[] = {&kGeometricFillSpec};
-const PythonOp geometric_fill_python{"geometric_fill", "tensorplay._composed.fills", "geometric_", geometric_fill_specs};
-PyObject* geometric_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(geometric_fill_python, nullptr, args, nargs, kwnames);
+PyObject* geometric_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("geometric_", [&]() -> PyObject* {
+    const Spec& spec = kGeometricSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+    return kept(wrap_leaf(ops::geometric(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2)), a[4]), spec, a);
+  });
 }
-PyObject* geometric_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(geometric_fill_python, self, args, nargs, kwnames);
+PyObject* geometric_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return geometric_call(nullptr, args, nargs, kwnames);
+}
+PyObject* geometric_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("geometric_", [&]() -> PyObject* {
+    Slots<5> a;
+    const Spec& spec = kGeometricSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::geometric_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_generator(spec, a, 2));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
-// log_normal_fill
-constexpr Param kLogNormalFillSpecParams[] = {
+// log_normal_
+constexpr Param kLogNormalSpecParams[] = {
     {"input", Kind::Tensor},
     {"mean", Kind::Float, true},
     {"std", Kind::Float, true},
@@ -131,15 +209,29 @@ constexpr Param kLogNormalFillSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kLogNormalFillSpec{"log_normal_fill", "log_normal_fill(Tensor input, float mean=1.0, float std=2.0, *, generator? generator=None) -> Tensor out", kLogNormalFillSpecParams};
+const Spec kLogNormalSpec{"log_normal_", "log_normal(Tensor input, float mean=1.0, float std=2.0, *, generator? generator=None) -> Tensor out", kLogNormalSpecParams};
 
-const Spec* const log_normal_fill_specs[] = {&kLogNormalFillSpec};
-const PythonOp log_normal_fill_python{"log_normal_fill", "tensorplay._composed.fills", "log_normal_", log_normal_fill_specs};
-PyObject* log_normal_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(log_normal_fill_python, nullptr, args, nargs, kwnames);
+PyObject* log_normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_normal_", [&]() -> PyObject* {
+    const Spec& spec = kLogNormalSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return kept(wrap_leaf(ops::log_normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 2.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
+  });
 }
-PyObject* log_normal_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(log_normal_fill_python, self, args, nargs, kwnames);
+PyObject* log_normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_normal_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log_normal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_normal_", [&]() -> PyObject* {
+    Slots<6> a;
+    const Spec& spec = kLogNormalSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::log_normal_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_double(spec, a, 2, 2.0), to_opt_generator(spec, a, 3));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
 // multinomial
@@ -196,7 +288,7 @@ PyObject* native_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return native_dropout_call(nullptr, args, nargs, kwnames);
 }
 
-// normal
+// normal_
 constexpr Param kNormalSpecParams[] = {
     {"input", Kind::Tensor},
     {"mean", Kind::Float, true},
@@ -205,10 +297,10 @@ constexpr Param kNormalSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kNormalSpec{"normal", "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
+const Spec kNormalSpec{"normal_", "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
 
 PyObject* normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("normal", [&]() -> PyObject* {
+  return guarded("normal_", [&]() -> PyObject* {
     const Spec& spec = kNormalSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -220,7 +312,7 @@ PyObject* normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return normal_call(nullptr, args, nargs, kwnames);
 }
 PyObject* normal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("normal", [&]() -> PyObject* {
+  return guarded("normal_", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kNormalSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -325,25 +417,39 @@ PyObject* randint_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
 constexpr Param kRandintLikeSpecParams[] = {
     {"input", Kind::Tensor},
     {"high", Kind::Int},
+    {"generator", Kind::OptGenerator, true, true},
     {"dtype", Kind::OptDtype, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kRandintLikeSpec{"randint_like", "randint_like(Tensor input, int high, *, dtype? dtype=None) -> Tensor out", kRandintLikeSpecParams};
+const Spec kRandintLikeSpec{"randint_like", "randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandintLikeSpecParams};
 constexpr Param kRandintLike1SpecParams[] = {
     {"input", Kind::Tensor},
     {"low", Kind::Int},
     {"high", Kind::Int},
+    {"generator", Kind::OptGenerator, true, true},
     {"dtype", Kind::OptDtype, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kRandintLike1Spec{"randint_like", "randint_like(Tensor input, int low, int high, *, dtype? dtype=None) -> Tensor out", kRandintLike1SpecParams};
+const Spec kRandintLike1Spec{"randint_like", "randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kRandintLike1SpecParams};
 
-const Spec* const randint_like_specs[] = {&kRandintLikeSpec, &kRandintLike1Spec};
-const PythonOp randint_like_python{"randint_like", "tensorplay._composed.elementwise", "randint_like", randint_like_specs};
+PyObject* randint_like_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("randint_like", [&]() -> PyObject* {
+    Slots<7> a;
+    if (const Spec& spec = kRandintLikeSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::randint_like(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_generator(spec, a, 2), to_opt_dtype(spec, a, 3)), a[5]), spec, a);
+    }
+    if (const Spec& spec = kRandintLike1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) to_device(spec, a, 5);  // refuses what is not there
+      return kept(wrap_leaf(ops::randint_like(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_opt_generator(spec, a, 3), to_opt_dtype(spec, a, 4)), a[6]), spec, a);
+    }
+    no_match({&kRandintLikeSpec, &kRandintLike1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* randint_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(randint_like_python, nullptr, args, nargs, kwnames);
+  return randint_like_call(nullptr, args, nargs, kwnames);
 }
 
 // randn
@@ -396,23 +502,23 @@ PyObject* randn_like_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
   return randn_like_call(nullptr, args, nargs, kwnames);
 }
 
-// random_fill
-constexpr Param kRandomFillSpecParams[] = {
+// random_
+constexpr Param kRandomSpecParams[] = {
     {"input", Kind::Tensor},
     {"generator", Kind::OptGenerator, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kRandomFillSpec{"random_fill", "random_fill(Tensor input, *, generator? generator=None) -> Tensor out", kRandomFillSpecParams};
-constexpr Param kRandomFill1SpecParams[] = {
+const Spec kRandomSpec{"random_", "random(Tensor input, *, generator? generator=None) -> Tensor out", kRandomSpecParams};
+constexpr Param kRandom1SpecParams[] = {
     {"input", Kind::Tensor},
     {"to", Kind::Int},
     {"generator", Kind::OptGenerator, true, true},
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kRandomFill1Spec{"random_fill", "random_fill(Tensor input, int to, *, generator? generator=None) -> Tensor out", kRandomFill1SpecParams};
-constexpr Param kRandomFill2SpecParams[] = {
+const Spec kRandom1Spec{"random_", "random(Tensor input, int to, *, generator? generator=None) -> Tensor out", kRandom1SpecParams};
+constexpr Param kRandom2SpecParams[] = {
     {"input", Kind::Tensor},
     {"from_", Kind::Int},
     {"to", Kind::OptInt},
@@ -420,15 +526,73 @@ constexpr Param kRandomFill2SpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kRandomFill2Spec{"random_fill", "random_fill(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out", kRandomFill2SpecParams};
+const Spec kRandom2Spec{"random_", "random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out", kRandom2SpecParams};
 
-const Spec* const random_fill_specs[] = {&kRandomFillSpec, &kRandomFill1Spec, &kRandomFill2Spec};
-const PythonOp random_fill_python{"random_fill", "tensorplay._composed.fills", "random_", random_fill_specs};
-PyObject* random_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(random_fill_python, nullptr, args, nargs, kwnames);
+PyObject* random_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("random_", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kRandomSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
+      return kept(wrap_leaf(ops::random(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]), spec, a);
+    }
+    if (const Spec& spec = kRandom1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) to_device(spec, a, 3);  // refuses what is not there
+      return kept(wrap_leaf(ops::random(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_generator(spec, a, 2)), a[4]), spec, a);
+    }
+    if (const Spec& spec = kRandom2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::random(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_int(spec, a, 2), to_opt_generator(spec, a, 3)), a[5]), spec, a);
+    }
+    no_match({&kRandomSpec, &kRandom1Spec, &kRandom2Spec}, self, args, nargs, kwnames);
+  });
 }
-PyObject* random_fill_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(random_fill_python, self, args, nargs, kwnames);
+PyObject* random_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return random_call(nullptr, args, nargs, kwnames);
+}
+PyObject* random_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("random_", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kRandomSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::random_(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1));
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kRandom1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::random_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_generator(spec, a, 2));
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kRandom2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::random_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_int(spec, a, 2), to_opt_generator(spec, a, 3));
+      Py_INCREF(self);
+      return self;
+    }
+    no_match({&kRandomSpec, &kRandom1Spec, &kRandom2Spec}, self, args, nargs, kwnames);
+  });
+}
+
+// random_between
+constexpr Param kRandomBetweenSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"low", Kind::Int},
+    {"high", Kind::Int},
+    {"generator", Kind::OptGenerator},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kRandomBetweenSpec{"random_between", "random_between(Tensor input, int low, int high, generator? generator) -> Tensor out", kRandomBetweenSpecParams};
+
+PyObject* random_between_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("random_between", [&]() -> PyObject* {
+    const Spec& spec = kRandomBetweenSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+    return kept(wrap_leaf(ops::random_between(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_int(spec, a, 2), to_opt_generator(spec, a, 3)), a[5]), spec, a);
+  });
+}
+PyObject* random_between_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return random_between_call(nullptr, args, nargs, kwnames);
 }
 
 // randperm
@@ -454,7 +618,7 @@ PyObject* randperm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return randperm_call(nullptr, args, nargs, kwnames);
 }
 
-// uniform
+// uniform_
 constexpr Param kUniformSpecParams[] = {
     {"input", Kind::Tensor},
     {"low", Kind::Float, true},
@@ -463,10 +627,10 @@ constexpr Param kUniformSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kUniformSpec{"uniform", "uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out", kUniformSpecParams};
+const Spec kUniformSpec{"uniform_", "uniform(Tensor input, float low=0.0, float high=1.0, *, generator? generator=None) -> Tensor out", kUniformSpecParams};
 
 PyObject* uniform_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("uniform", [&]() -> PyObject* {
+  return guarded("uniform_", [&]() -> PyObject* {
     const Spec& spec = kUniformSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
@@ -478,7 +642,7 @@ PyObject* uniform_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
   return uniform_call(nullptr, args, nargs, kwnames);
 }
 PyObject* uniform_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("uniform", [&]() -> PyObject* {
+  return guarded("uniform_", [&]() -> PyObject* {
     Slots<6> a;
     const Spec& spec = kUniformSpec;
     parse(spec, a, self, args, nargs, kwnames);
@@ -488,16 +652,40 @@ PyObject* uniform_inplace(PyObject* self, PyObject* const* args, Py_ssize_t narg
   });
 }
 
+// uniform_draw
+constexpr Param kUniformDrawSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"generator", Kind::OptGenerator},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kUniformDrawSpec{"uniform_draw", "uniform_draw(Tensor input, generator? generator) -> Tensor out", kUniformDrawSpecParams};
+
+PyObject* uniform_draw_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("uniform_draw", [&]() -> PyObject* {
+    const Spec& spec = kUniformDrawSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
+    return kept(wrap_leaf(ops::uniform_draw(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]), spec, a);
+  });
+}
+PyObject* uniform_draw_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return uniform_draw_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"bernoulli", fast(bernoulli_function), METH_FASTCALL | METH_KEYWORDS,
-     "bernoulli(input, *, generator=None)\n"
-     "--\n"
+     "Ones and zeros, each a one with the probability its element states, or p.\n"
      "\n"
-     "Ones and zeros, each a one with the probability its element states.\n"
+     "Forms:\n"
+     "  bernoulli(Tensor input, *, generator? generator=None) -> Tensor out\n"
+     "  bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  generator: generator or None, default None"},
+     "  generator: generator or None, default None\n"
+     "  p: float"},
     {"multinomial", fast(multinomial_function), METH_FASTCALL | METH_KEYWORDS,
      "multinomial(input, num_samples, replacement=False, *, generator=None)\n"
      "--\n"
@@ -546,12 +734,13 @@ PyMethodDef functions_top[] = {
      "Whole numbers uniform on [low, high) in the sizes and dtype of input.\n"
      "\n"
      "Forms:\n"
-     "  randint_like(Tensor input, int high, *, dtype? dtype=None) -> Tensor out\n"
-     "  randint_like(Tensor input, int low, int high, *, dtype? dtype=None) -> Tensor out\n"
+     "  randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out\n"
+     "  randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  high: int\n"
+     "  generator: generator or None, default None\n"
      "  dtype: dtype or None, default None\n"
      "  low: int"},
     {"randn", fast(randn_function), METH_FASTCALL | METH_KEYWORDS,
@@ -589,18 +778,19 @@ PyMethodDef functions_top[] = {
 
 PyMethodDef functions_internal[] = {
     {"bernoulli_fill", fast(bernoulli_fill_function), METH_FASTCALL | METH_KEYWORDS,
-     "bernoulli_fill(input, p=0.5, *, generator=None)\n"
-     "--\n"
-     "\n"
      "Ones and zeros in place of the elements, ones with probability p, a number or one for each\n"
      "element.\n"
      "\n"
+     "Forms:\n"
+     "  bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out\n"
+     "  bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out\n"
+     "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  p: Tensor, default 0.5\n"
+     "  p: Tensor\n"
      "  generator: generator or None, default None"},
-    {"cauchy_fill", fast(cauchy_fill_function), METH_FASTCALL | METH_KEYWORDS,
-     "cauchy_fill(input, median=0.0, sigma=1.0, *, generator=None)\n"
+    {"cauchy", fast(cauchy_function), METH_FASTCALL | METH_KEYWORDS,
+     "cauchy(input, median=0.0, sigma=1.0, *, generator=None)\n"
      "--\n"
      "\n"
      "Cauchy-distributed numbers around median of width sigma in place of the elements.\n"
@@ -620,8 +810,8 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  lambd: float, default 1.0\n"
      "  generator: generator or None, default None"},
-    {"geometric_fill", fast(geometric_fill_function), METH_FASTCALL | METH_KEYWORDS,
-     "geometric_fill(input, p, *, generator=None)\n"
+    {"geometric", fast(geometric_function), METH_FASTCALL | METH_KEYWORDS,
+     "geometric(input, p, *, generator=None)\n"
      "--\n"
      "\n"
      "Numbers of trials up to the first success of probability p in place of the elements.\n"
@@ -630,8 +820,8 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  p: float\n"
      "  generator: generator or None, default None"},
-    {"log_normal_fill", fast(log_normal_fill_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_normal_fill(input, mean=1.0, std=2.0, *, generator=None)\n"
+    {"log_normal", fast(log_normal_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_normal(input, mean=1.0, std=2.0, *, generator=None)\n"
      "--\n"
      "\n"
      "Exponentials of normal numbers of the given mean and deviation in place of the elements.\n"
@@ -665,20 +855,31 @@ PyMethodDef functions_internal[] = {
      "  mean: float, default 0.0\n"
      "  std: float, default 1.0\n"
      "  generator: generator or None, default None"},
-    {"random_fill", fast(random_fill_function), METH_FASTCALL | METH_KEYWORDS,
+    {"random", fast(random_function), METH_FASTCALL | METH_KEYWORDS,
      "Whole numbers uniform on [from, to) in place of the elements, up to the largest that the\n"
      "dtype holds exactly where no end is given.\n"
      "\n"
      "Forms:\n"
-     "  random_fill(Tensor input, *, generator? generator=None) -> Tensor out\n"
-     "  random_fill(Tensor input, int to, *, generator? generator=None) -> Tensor out\n"
-     "  random_fill(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out\n"
+     "  random(Tensor input, *, generator? generator=None) -> Tensor out\n"
+     "  random(Tensor input, int to, *, generator? generator=None) -> Tensor out\n"
+     "  random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  generator: generator or None, default None\n"
      "  to: int or None\n"
      "  from_: int"},
+    {"random_between", fast(random_between_function), METH_FASTCALL | METH_KEYWORDS,
+     "random_between(input, low, high, generator)\n"
+     "--\n"
+     "\n"
+     "Whole numbers between two in the sizes and dtype of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  low: int\n"
+     "  high: int\n"
+     "  generator: generator or None"},
     {"uniform", fast(uniform_function), METH_FASTCALL | METH_KEYWORDS,
      "uniform(input, low=0.0, high=1.0, *, generator=None)\n"
      "--\n"
@@ -690,68 +891,61 @@ PyMethodDef functions_internal[] = {
      "  low: float, default 0.0\n"
      "  high: float, default 1.0\n"
      "  generator: generator or None, default None"},
+    {"uniform_draw", fast(uniform_draw_function), METH_FASTCALL | METH_KEYWORDS,
+     "uniform_draw(input, generator)\n"
+     "--\n"
+     "\n"
+     "Numbers of (0, 1) in the sizes of input, float64 where that is what it holds.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  generator: generator or None"},
     {},
 };
 
 PyMethodDef methods[] = {
     {"bernoulli", fast(bernoulli_method), METH_FASTCALL | METH_KEYWORDS,
-     "bernoulli($self, *, generator=None)\n"
-     "--\n"
+     "Ones and zeros, each a one with the probability its element states, or p.\n"
      "\n"
-     "Ones and zeros, each a one with the probability its element states.\n"
+     "Forms:\n"
+     "  bernoulli(Tensor input, *, generator? generator=None) -> Tensor out\n"
+     "  bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  generator: generator or None, default None"},
-    {"bernoulli_", fast(bernoulli_fill_method), METH_FASTCALL | METH_KEYWORDS,
-     "bernoulli_($self, p=0.5, *, generator=None)\n"
-     "--\n"
-     "\n"
+     "  generator: generator or None, default None\n"
+     "  p: float"},
+    {"bernoulli_", fast(bernoulli_fill_inplace), METH_FASTCALL | METH_KEYWORDS,
      "Ones and zeros in place of the elements, ones with probability p, a number or one for each\n"
-     "element.\n"
+     "element. In place: self is overwritten and returned.\n"
      "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: Tensor, default 0.5\n"
-     "  generator: generator or None, default None"},
-    {"cauchy_", fast(cauchy_fill_method), METH_FASTCALL | METH_KEYWORDS,
+     "Forms:\n"
+     "  bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out\n"
+     "  bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out"},
+    {"cauchy_", fast(cauchy_inplace), METH_FASTCALL | METH_KEYWORDS,
      "cauchy_($self, median=0.0, sigma=1.0, *, generator=None)\n"
      "--\n"
      "\n"
-     "Cauchy-distributed numbers around median of width sigma in place of the elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  median: float, default 0.0\n"
-     "  sigma: float, default 1.0\n"
-     "  generator: generator or None, default None"},
+     "Cauchy-distributed numbers around median of width sigma in place of the elements. In place:\n"
+     "self is overwritten and returned."},
     {"exponential_", fast(exponential_inplace), METH_FASTCALL | METH_KEYWORDS,
      "exponential_($self, lambd=1.0, *, generator=None)\n"
      "--\n"
      "\n"
      "Exponentially distributed numbers of rate lambd in place of the elements. In place: self is\n"
      "overwritten and returned."},
-    {"geometric_", fast(geometric_fill_method), METH_FASTCALL | METH_KEYWORDS,
+    {"geometric_", fast(geometric_inplace), METH_FASTCALL | METH_KEYWORDS,
      "geometric_($self, p, *, generator=None)\n"
      "--\n"
      "\n"
-     "Numbers of trials up to the first success of probability p in place of the elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: float\n"
-     "  generator: generator or None, default None"},
-    {"log_normal_", fast(log_normal_fill_method), METH_FASTCALL | METH_KEYWORDS,
+     "Numbers of trials up to the first success of probability p in place of the elements. In\n"
+     "place: self is overwritten and returned."},
+    {"log_normal_", fast(log_normal_inplace), METH_FASTCALL | METH_KEYWORDS,
      "log_normal_($self, mean=1.0, std=2.0, *, generator=None)\n"
      "--\n"
      "\n"
-     "Exponentials of normal numbers of the given mean and deviation in place of the elements.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  mean: float, default 1.0\n"
-     "  std: float, default 2.0\n"
-     "  generator: generator or None, default None"},
+     "Exponentials of normal numbers of the given mean and deviation in place of the elements. In\n"
+     "place: self is overwritten and returned."},
     {"multinomial", fast(multinomial_method), METH_FASTCALL | METH_KEYWORDS,
      "multinomial($self, num_samples, replacement=False, *, generator=None)\n"
      "--\n"
@@ -769,20 +963,14 @@ PyMethodDef methods[] = {
      "\n"
      "Normal numbers of the given mean and deviation in place of the elements. In place: self is\n"
      "overwritten and returned."},
-    {"random_", fast(random_fill_method), METH_FASTCALL | METH_KEYWORDS,
+    {"random_", fast(random_inplace), METH_FASTCALL | METH_KEYWORDS,
      "Whole numbers uniform on [from, to) in place of the elements, up to the largest that the\n"
-     "dtype holds exactly where no end is given.\n"
+     "dtype holds exactly where no end is given. In place: self is overwritten and returned.\n"
      "\n"
      "Forms:\n"
-     "  random_fill(Tensor input, *, generator? generator=None) -> Tensor out\n"
-     "  random_fill(Tensor input, int to, *, generator? generator=None) -> Tensor out\n"
-     "  random_fill(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  generator: generator or None, default None\n"
-     "  to: int or None\n"
-     "  from_: int"},
+     "  random(Tensor input, *, generator? generator=None) -> Tensor out\n"
+     "  random(Tensor input, int to, *, generator? generator=None) -> Tensor out\n"
+     "  random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out"},
     {"uniform_", fast(uniform_inplace), METH_FASTCALL | METH_KEYWORDS,
      "uniform_($self, low=0.0, high=1.0, *, generator=None)\n"
      "--\n"

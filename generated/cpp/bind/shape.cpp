@@ -7,24 +7,57 @@ namespace tp::python {
 namespace {
 
 // block_diag
+constexpr Param kBlockDiagSpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kBlockDiagSpec{"block_diag", "block_diag(Tensor *tensors) -> Tensor out", kBlockDiagSpecParams};
 
-const PythonOp block_diag_python{"block_diag", "tensorplay._composed.shape", "block_diag", {}};
+PyObject* block_diag_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("block_diag", [&]() -> PyObject* {
+    const Spec& spec = kBlockDiagSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::block_diag(to_tensor_list(spec, a, 0))), spec, a);
+  });
+}
 PyObject* block_diag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(block_diag_python, nullptr, args, nargs, kwnames);
+  return block_diag_call(nullptr, args, nargs, kwnames);
 }
 
 // broadcast_tensors
+constexpr Param kBroadcastTensorsSpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kBroadcastTensorsSpec{"broadcast_tensors", "broadcast_tensors(Tensor *tensors) -> Tensor[] out", kBroadcastTensorsSpecParams};
 
-const PythonOp broadcast_tensors_python{"broadcast_tensors", "tensorplay._composed.shape", "broadcast_tensors", {}};
+PyObject* broadcast_tensors_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("broadcast_tensors", [&]() -> PyObject* {
+    const Spec& spec = kBroadcastTensorsSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::broadcast_tensors(to_tensor_list(spec, a, 0))), spec, a);
+  });
+}
 PyObject* broadcast_tensors_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(broadcast_tensors_python, nullptr, args, nargs, kwnames);
+  return broadcast_tensors_call(nullptr, args, nargs, kwnames);
 }
 
 // cartesian_prod
+constexpr Param kCartesianProdSpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+};
+const Spec kCartesianProdSpec{"cartesian_prod", "cartesian_prod(Tensor *tensors) -> Tensor out", kCartesianProdSpecParams};
 
-const PythonOp cartesian_prod_python{"cartesian_prod", "tensorplay._composed.shape", "cartesian_prod", {}};
+PyObject* cartesian_prod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cartesian_prod", [&]() -> PyObject* {
+    const Spec& spec = kCartesianProdSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cartesian_prod(to_tensor_list(spec, a, 0))), spec, a);
+  });
+}
 PyObject* cartesian_prod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cartesian_prod_python, nullptr, args, nargs, kwnames);
+  return cartesian_prod_call(nullptr, args, nargs, kwnames);
 }
 
 // cat
@@ -56,10 +89,16 @@ constexpr Param kCombinationsSpecParams[] = {
 };
 const Spec kCombinationsSpec{"combinations", "combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor out", kCombinationsSpecParams};
 
-const Spec* const combinations_specs[] = {&kCombinationsSpec};
-const PythonOp combinations_python{"combinations", "tensorplay._composed.shape", "combinations", combinations_specs};
+PyObject* combinations_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("combinations", [&]() -> PyObject* {
+    const Spec& spec = kCombinationsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::combinations(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
 PyObject* combinations_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(combinations_python, nullptr, args, nargs, kwnames);
+  return combinations_call(nullptr, args, nargs, kwnames);
 }
 
 // complex
@@ -112,10 +151,16 @@ constexpr Param kCumulativeTrapezoidSpecParams[] = {
 };
 const Spec kCumulativeTrapezoidSpec{"cumulative_trapezoid", "cumulative_trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out", kCumulativeTrapezoidSpecParams};
 
-const Spec* const cumulative_trapezoid_specs[] = {&kCumulativeTrapezoidSpec};
-const PythonOp cumulative_trapezoid_python{"cumulative_trapezoid", "tensorplay._composed.shape", "cumulative_trapezoid", cumulative_trapezoid_specs};
+PyObject* cumulative_trapezoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cumulative_trapezoid", [&]() -> PyObject* {
+    const Spec& spec = kCumulativeTrapezoidSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cumulative_trapezoid(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_scalar(spec, a, 2), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
+  });
+}
 PyObject* cumulative_trapezoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(cumulative_trapezoid_python, nullptr, args, nargs, kwnames);
+  return cumulative_trapezoid_call(nullptr, args, nargs, kwnames);
 }
 
 // diff
@@ -129,13 +174,39 @@ constexpr Param kDiffSpecParams[] = {
 };
 const Spec kDiffSpec{"diff", "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out", kDiffSpecParams};
 
-const Spec* const diff_specs[] = {&kDiffSpec};
-const PythonOp diff_python{"diff", "tensorplay._composed.shape", "diff", diff_specs};
+PyObject* diff_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("diff", [&]() -> PyObject* {
+    const Spec& spec = kDiffSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) return written_out(spec.op, wrap(ops::diff(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_int(spec, a, 2, std::int64_t(-1)), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref())), a[5]);
+    return kept(wrap(ops::diff(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(1)), to_int(spec, a, 2, std::int64_t(-1)), to_opt_tensor(spec, a, 3).ref(), to_opt_tensor(spec, a, 4).ref())), spec, a);
+  });
+}
 PyObject* diff_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(diff_python, nullptr, args, nargs, kwnames);
+  return diff_call(nullptr, args, nargs, kwnames);
 }
 PyObject* diff_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(diff_python, self, args, nargs, kwnames);
+  return diff_call(self, args, nargs, kwnames);
+}
+
+// diff_once
+constexpr Param kDiffOnceSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kDiffOnceSpec{"diff_once", "diff_once(Tensor input, int dim) -> Tensor out", kDiffOnceSpecParams};
+
+PyObject* diff_once_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("diff_once", [&]() -> PyObject* {
+    const Spec& spec = kDiffOnceSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::diff_once(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* diff_once_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return diff_once_call(nullptr, args, nargs, kwnames);
 }
 
 // dsplit
@@ -150,13 +221,23 @@ constexpr Param kDsplit1SpecParams[] = {
 };
 const Spec kDsplit1Spec{"dsplit", "dsplit(Tensor input, int[] indices) -> Tensor[] out", kDsplit1SpecParams};
 
-const Spec* const dsplit_specs[] = {&kDsplitSpec, &kDsplit1Spec};
-const PythonOp dsplit_python{"dsplit", "tensorplay._composed.shape", "dsplit", dsplit_specs};
+PyObject* dsplit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("dsplit", [&]() -> PyObject* {
+    Slots<2> a;
+    if (const Spec& spec = kDsplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::dsplit(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kDsplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::dsplit(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    }
+    no_match({&kDsplitSpec, &kDsplit1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* dsplit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(dsplit_python, nullptr, args, nargs, kwnames);
+  return dsplit_call(nullptr, args, nargs, kwnames);
 }
 PyObject* dsplit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(dsplit_python, self, args, nargs, kwnames);
+  return dsplit_call(self, args, nargs, kwnames);
 }
 
 // flip
@@ -184,16 +265,43 @@ PyObject* flip_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
 // gradient
 constexpr Param kGradientSpecParams[] = {
     {"input", Kind::Tensor},
-    {"spacing", Kind::Any, true, true},
+    {"spacing", Kind::Tensor, true, true},
     {"dim", Kind::OptIntList, true, true},
     {"edge_order", Kind::Int, true, true},
 };
-const Spec kGradientSpec{"gradient", "gradient(Tensor input, *, any spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out", kGradientSpecParams};
+const Spec kGradientSpec{"gradient", "gradient(Tensor input, *, Tensor|Scalar spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out", kGradientSpecParams};
+constexpr Param kGradient1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"spacing", Kind::FloatList, false, true},
+    {"dim", Kind::OptIntList, true, true},
+    {"edge_order", Kind::Int, true, true},
+};
+const Spec kGradient1Spec{"gradient", "gradient(Tensor input, *, float[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out", kGradient1SpecParams};
+constexpr Param kGradient2SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"spacing", Kind::TensorList, false, true},
+    {"dim", Kind::OptIntList, true, true},
+    {"edge_order", Kind::Int, true, true},
+};
+const Spec kGradient2Spec{"gradient", "gradient(Tensor input, *, Tensor[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out", kGradient2SpecParams};
 
-const Spec* const gradient_specs[] = {&kGradientSpec};
-const PythonOp gradient_python{"gradient", "tensorplay._composed.shape", "gradient", gradient_specs};
+PyObject* gradient_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gradient", [&]() -> PyObject* {
+    Slots<4> a;
+    if (const Spec& spec = kGradientSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), (a.has(1) ? to_tensor(spec, a, 1) : TensorArg(ops::number<TensorRef>(Scalar(1)))).ref(), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
+    }
+    if (const Spec& spec = kGradient1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), to_doubles(spec, a, 1), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
+    }
+    if (const Spec& spec = kGradient2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::gradient(to_tensor(spec, a, 0).ref(), to_tensor_list(spec, a, 1), to_opt_dims(spec, a, 2), to_int(spec, a, 3, std::int64_t(1)))), spec, a);
+    }
+    no_match({&kGradientSpec, &kGradient1Spec, &kGradient2Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* gradient_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(gradient_python, nullptr, args, nargs, kwnames);
+  return gradient_call(nullptr, args, nargs, kwnames);
 }
 
 // hsplit
@@ -208,20 +316,42 @@ constexpr Param kHsplit1SpecParams[] = {
 };
 const Spec kHsplit1Spec{"hsplit", "hsplit(Tensor input, int[] indices) -> Tensor[] out", kHsplit1SpecParams};
 
-const Spec* const hsplit_specs[] = {&kHsplitSpec, &kHsplit1Spec};
-const PythonOp hsplit_python{"hsplit", "tensorplay._composed.shape", "hsplit", hsplit_specs};
+PyObject* hsplit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hsplit", [&]() -> PyObject* {
+    Slots<2> a;
+    if (const Spec& spec = kHsplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::hsplit(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kHsplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::hsplit(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    }
+    no_match({&kHsplitSpec, &kHsplit1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* hsplit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(hsplit_python, nullptr, args, nargs, kwnames);
+  return hsplit_call(nullptr, args, nargs, kwnames);
 }
 PyObject* hsplit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(hsplit_python, self, args, nargs, kwnames);
+  return hsplit_call(self, args, nargs, kwnames);
 }
 
 // meshgrid
+constexpr Param kMeshgridSpecParams[] = {
+    {"tensors", Kind::TensorArgs},
+    {"indexing", Kind::OptStr, true, true},
+};
+const Spec kMeshgridSpec{"meshgrid", "meshgrid(Tensor *tensors, *, str? indexing=None) -> Tensor[] out", kMeshgridSpecParams};
 
-const PythonOp meshgrid_python{"meshgrid", "tensorplay._composed.shape", "meshgrid", {}};
+PyObject* meshgrid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("meshgrid", [&]() -> PyObject* {
+    const Spec& spec = kMeshgridSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::meshgrid(to_tensor_list(spec, a, 0), to_opt_str(spec, a, 1))), spec, a);
+  });
+}
 PyObject* meshgrid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(meshgrid_python, nullptr, args, nargs, kwnames);
+  return meshgrid_call(nullptr, args, nargs, kwnames);
 }
 
 // pad
@@ -330,26 +460,46 @@ PyObject* repeat_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 
 // repeat_interleave
-constexpr Param kRepeatInterleave1SpecParams[] = {
+constexpr Param kRepeatInterleave2SpecParams[] = {
     {"repeats", Kind::Tensor},
     {"output_size", Kind::OptInt, true, true},
 };
-const Spec kRepeatInterleave1Spec{"repeat_interleave", "repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out", kRepeatInterleave1SpecParams};
+const Spec kRepeatInterleave2Spec{"repeat_interleave", "repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out", kRepeatInterleave2SpecParams};
 constexpr Param kRepeatInterleaveSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"repeats", Kind::Int},
+    {"dim", Kind::OptInt, true},
+    {"output_size", Kind::OptInt, true, true},
+};
+const Spec kRepeatInterleaveSpec{"repeat_interleave", "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out", kRepeatInterleaveSpecParams};
+constexpr Param kRepeatInterleave1SpecParams[] = {
     {"input", Kind::Tensor},
     {"repeats", Kind::Tensor},
     {"dim", Kind::OptInt, true},
     {"output_size", Kind::OptInt, true, true},
 };
-const Spec kRepeatInterleaveSpec{"repeat_interleave", "repeat_interleave(Tensor input, Tensor|Scalar repeats, int? dim=None, *, int? output_size=None) -> Tensor out", kRepeatInterleaveSpecParams};
+const Spec kRepeatInterleave1Spec{"repeat_interleave", "repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out", kRepeatInterleave1SpecParams};
 
-const Spec* const repeat_interleave_specs[] = {&kRepeatInterleave1Spec, &kRepeatInterleaveSpec};
-const PythonOp repeat_interleave_python{"repeat_interleave", "tensorplay._composed.shape", "repeat_interleave", repeat_interleave_specs};
+PyObject* repeat_interleave_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("repeat_interleave", [&]() -> PyObject* {
+    Slots<4> a;
+    if (const Spec& spec = kRepeatInterleave2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::repeat_interleave(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kRepeatInterleaveSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::repeat_interleave(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3))), spec, a);
+    }
+    if (const Spec& spec = kRepeatInterleave1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::repeat_interleave(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_opt_int(spec, a, 3))), spec, a);
+    }
+    no_match({&kRepeatInterleave2Spec, &kRepeatInterleaveSpec, &kRepeatInterleave1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* repeat_interleave_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(repeat_interleave_python, nullptr, args, nargs, kwnames);
+  return repeat_interleave_call(nullptr, args, nargs, kwnames);
 }
 PyObject* repeat_interleave_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(repeat_interleave_python, self, args, nargs, kwnames);
+  return repeat_interleave_call(self, args, nargs, kwnames);
 }
 
 // roll
@@ -373,6 +523,48 @@ PyObject* roll_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 PyObject* roll_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return roll_call(self, args, nargs, kwnames);
+}
+
+// slope_at
+constexpr Param kSlopeAtSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"points", Kind::Tensor},
+    {"edge_order", Kind::Int},
+};
+const Spec kSlopeAtSpec{"slope_at", "slope_at(Tensor input, int dim, Tensor points, int edge_order) -> Tensor out", kSlopeAtSpecParams};
+
+PyObject* slope_at_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("slope_at", [&]() -> PyObject* {
+    const Spec& spec = kSlopeAtSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::slope_at(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3))), spec, a);
+  });
+}
+PyObject* slope_at_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slope_at_call(nullptr, args, nargs, kwnames);
+}
+
+// slope_even
+constexpr Param kSlopeEvenSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"h", Kind::Tensor},
+    {"edge_order", Kind::Int},
+};
+const Spec kSlopeEvenSpec{"slope_even", "slope_even(Tensor input, int dim, Tensor h, int edge_order) -> Tensor out", kSlopeEvenSpecParams};
+
+PyObject* slope_even_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("slope_even", [&]() -> PyObject* {
+    const Spec& spec = kSlopeEvenSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::slope_even(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_int(spec, a, 3))), spec, a);
+  });
+}
+PyObject* slope_even_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slope_even_call(nullptr, args, nargs, kwnames);
 }
 
 // stack
@@ -405,10 +597,37 @@ constexpr Param kTrapezoidSpecParams[] = {
 };
 const Spec kTrapezoidSpec{"trapezoid", "trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out", kTrapezoidSpecParams};
 
-const Spec* const trapezoid_specs[] = {&kTrapezoidSpec};
-const PythonOp trapezoid_python{"trapezoid", "tensorplay._composed.shape", "trapezoid", trapezoid_specs};
+PyObject* trapezoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("trapezoid", [&]() -> PyObject* {
+    const Spec& spec = kTrapezoidSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::trapezoid(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_scalar(spec, a, 2), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
+  });
+}
 PyObject* trapezoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(trapezoid_python, nullptr, args, nargs, kwnames);
+  return trapezoid_call(nullptr, args, nargs, kwnames);
+}
+
+// trapezoids
+constexpr Param kTrapezoidsSpecParams[] = {
+    {"y", Kind::Tensor},
+    {"x", Kind::OptTensor},
+    {"dx", Kind::OptScalar},
+    {"dim", Kind::Int},
+};
+const Spec kTrapezoidsSpec{"trapezoids", "trapezoids(Tensor y, Tensor? x, Scalar? dx, int dim) -> Tensor out", kTrapezoidsSpecParams};
+
+PyObject* trapezoids_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("trapezoids", [&]() -> PyObject* {
+    const Spec& spec = kTrapezoidsSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::trapezoids(to_tensor(spec, a, 0).ref(), to_opt_tensor(spec, a, 1).ref(), to_opt_scalar(spec, a, 2), to_int(spec, a, 3))), spec, a);
+  });
+}
+PyObject* trapezoids_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return trapezoids_call(nullptr, args, nargs, kwnames);
 }
 
 // tril
@@ -491,13 +710,23 @@ constexpr Param kVsplit1SpecParams[] = {
 };
 const Spec kVsplit1Spec{"vsplit", "vsplit(Tensor input, int[] indices) -> Tensor[] out", kVsplit1SpecParams};
 
-const Spec* const vsplit_specs[] = {&kVsplitSpec, &kVsplit1Spec};
-const PythonOp vsplit_python{"vsplit", "tensorplay._composed.shape", "vsplit", vsplit_specs};
+PyObject* vsplit_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("vsplit", [&]() -> PyObject* {
+    Slots<2> a;
+    if (const Spec& spec = kVsplitSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::vsplit(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kVsplit1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::vsplit(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    }
+    no_match({&kVsplitSpec, &kVsplit1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* vsplit_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(vsplit_python, nullptr, args, nargs, kwnames);
+  return vsplit_call(nullptr, args, nargs, kwnames);
 }
 PyObject* vsplit_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(vsplit_python, self, args, nargs, kwnames);
+  return vsplit_call(self, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -643,15 +872,17 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = flip(g, dims)"},
     {"gradient", fast(gradient_function), METH_FASTCALL | METH_KEYWORDS,
-     "gradient(input, *, spacing=1, dim=None, edge_order=1)\n"
-     "--\n"
-     "\n"
      "Slopes along each dimension by central differences, exact for parabolas; spacing is a step,\n"
      "one for each dimension, or coordinates. edge_order says the order at both ends.\n"
      "\n"
+     "Forms:\n"
+     "  gradient(Tensor input, *, Tensor|Scalar spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out\n"
+     "  gradient(Tensor input, *, float[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out\n"
+     "  gradient(Tensor input, *, Tensor[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out\n"
+     "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  spacing: any, default 1\n"
+     "  spacing: list of Tensor\n"
      "  dim: list of int or None, default None\n"
      "  edge_order: int, default 1"},
     {"hsplit", fast(hsplit_function), METH_FASTCALL | METH_KEYWORDS,
@@ -702,7 +933,8 @@ PyMethodDef functions_top[] = {
      "repeats alone the places.\n"
      "\n"
      "Forms:\n"
-     "  repeat_interleave(Tensor input, Tensor|Scalar repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
+     "  repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
+     "  repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
      "  repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out\n"
      "\n"
      "Args:\n"
@@ -798,6 +1030,15 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"diff_once", fast(diff_once_function), METH_FASTCALL | METH_KEYWORDS,
+     "diff_once(input, dim)\n"
+     "--\n"
+     "\n"
+     "Differences of neighbours along dim, for booleans whether they differ.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int"},
     {"pad_by_index", fast(pad_by_index_function), METH_FASTCALL | METH_KEYWORDS,
      "pad_by_index(input, pad, mode)\n"
      "--\n"
@@ -825,6 +1066,39 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of grad = pad_by_index(g, pad, mode)"},
+    {"slope_at", fast(slope_at_function), METH_FASTCALL | METH_KEYWORDS,
+     "slope_at(input, dim, points, edge_order)\n"
+     "--\n"
+     "\n"
+     "Slopes along a dimension between points at coordinates.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  points: Tensor\n"
+     "  edge_order: int"},
+    {"slope_even", fast(slope_even_function), METH_FASTCALL | METH_KEYWORDS,
+     "slope_even(input, dim, h, edge_order)\n"
+     "--\n"
+     "\n"
+     "Slopes along a dimension between points of one distance.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  h: Tensor\n"
+     "  edge_order: int"},
+    {"trapezoids", fast(trapezoids_function), METH_FASTCALL | METH_KEYWORDS,
+     "trapezoids(y, x, dx, dim)\n"
+     "--\n"
+     "\n"
+     "Twice the areas of the trapezoids between neighbours along dim.\n"
+     "\n"
+     "Args:\n"
+     "  y: Tensor\n"
+     "  x: Tensor or None\n"
+     "  dx: number or None\n"
+     "  dim: int"},
     {},
 };
 
@@ -910,7 +1184,8 @@ PyMethodDef methods[] = {
      "repeats alone the places.\n"
      "\n"
      "Forms:\n"
-     "  repeat_interleave(Tensor input, Tensor|Scalar repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
+     "  repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
+     "  repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out\n"
      "  repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out\n"
      "\n"
      "Args:\n"

@@ -40,17 +40,33 @@ constexpr Param kHistcSpecParams[] = {
 };
 const Spec kHistcSpec{"histc", "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor out", kHistcSpecParams};
 
-const Spec* const histc_specs[] = {&kHistcSpec};
-const PythonOp histc_python{"histc", "tensorplay._composed.order", "histc", histc_specs};
+PyObject* histc_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("histc", [&]() -> PyObject* {
+    const Spec& spec = kHistcSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::histc(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(100)), to_scalar(spec, a, 2, Scalar(0)), to_scalar(spec, a, 3, Scalar(0)))), a[4]);
+    return kept(wrap(ops::histc(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(100)), to_scalar(spec, a, 2, Scalar(0)), to_scalar(spec, a, 3, Scalar(0)))), spec, a);
+  });
+}
 PyObject* histc_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(histc_python, nullptr, args, nargs, kwnames);
+  return histc_call(nullptr, args, nargs, kwnames);
 }
 PyObject* histc_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(histc_python, self, args, nargs, kwnames);
+  return histc_call(self, args, nargs, kwnames);
 }
 
 // histogram
 constexpr Param kHistogramSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"bins", Kind::Int},
+    {"range", Kind::OptFloatList, true, true},
+    {"weight", Kind::OptTensor, true, true},
+    {"density", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
+};
+const Spec kHistogramSpec{"histogram", "histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", kHistogramSpecParams};
+constexpr Param kHistogram1SpecParams[] = {
     {"input", Kind::Tensor},
     {"bins", Kind::Tensor},
     {"range", Kind::OptFloatList, true, true},
@@ -58,15 +74,52 @@ constexpr Param kHistogramSpecParams[] = {
     {"density", Kind::Bool, true, true},
     {"out", Kind::Any, true, true},
 };
-const Spec kHistogramSpec{"histogram", "histogram(Tensor input, Tensor|Scalar bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", kHistogramSpecParams};
+const Spec kHistogram1Spec{"histogram", "histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", kHistogram1SpecParams};
+constexpr const char* kHistogramResultFields[] = {"hist", "bin_edges"};
+const ResultType kHistogramResult{"histogram", kHistogramResultFields};
+constexpr const char* kHistogram1ResultFields[] = {"hist", "bin_edges"};
+const ResultType kHistogram1Result{"histogram", kHistogram1ResultFields};
 
-const Spec* const histogram_specs[] = {&kHistogramSpec};
-const PythonOp histogram_python{"histogram", "tensorplay._composed.order", "histogram", histogram_specs};
+PyObject* histogram_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("histogram", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kHistogramSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap_named(kHistogramResult, ops::histogram(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_doubles(spec, a, 2), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4, false))), a[5]);
+      return kept(wrap_named(kHistogramResult, ops::histogram(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_doubles(spec, a, 2), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4, false))), spec, a);
+    }
+    if (const Spec& spec = kHistogram1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap_named(kHistogram1Result, ops::histogram(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_doubles(spec, a, 2), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4, false))), a[5]);
+      return kept(wrap_named(kHistogram1Result, ops::histogram(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_doubles(spec, a, 2), to_opt_tensor(spec, a, 3).ref(), to_bool(spec, a, 4, false))), spec, a);
+    }
+    no_match({&kHistogramSpec, &kHistogram1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* histogram_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(histogram_python, nullptr, args, nargs, kwnames);
+  return histogram_call(nullptr, args, nargs, kwnames);
 }
 PyObject* histogram_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(histogram_python, self, args, nargs, kwnames);
+  return histogram_call(self, args, nargs, kwnames);
+}
+
+// histogram_between
+constexpr Param kHistogramBetweenSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"edges", Kind::Tensor},
+    {"weight", Kind::OptTensor},
+    {"density", Kind::Bool},
+};
+const Spec kHistogramBetweenSpec{"histogram_between", "histogram_between(Tensor input, Tensor edges, Tensor? weight, bool density) -> Tensor out", kHistogramBetweenSpecParams};
+
+PyObject* histogram_between_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("histogram_between", [&]() -> PyObject* {
+    const Spec& spec = kHistogramBetweenSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::histogram_between(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_tensor(spec, a, 2).ref(), to_bool(spec, a, 3))), spec, a);
+  });
+}
+PyObject* histogram_between_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return histogram_between_call(nullptr, args, nargs, kwnames);
 }
 
 // msort
@@ -95,25 +148,14 @@ PyObject* msort_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 // nanquantile
 constexpr Param kNanquantileSpecParams[] = {
     {"input", Kind::Tensor},
-    {"q", Kind::Tensor},
+    {"q", Kind::Float},
     {"dim", Kind::OptInt, true},
     {"keepdim", Kind::Bool, true},
     {"interpolation", Kind::Str, true, true},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kNanquantileSpec{"nanquantile", "nanquantile(Tensor input, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kNanquantileSpecParams};
-
-const Spec* const nanquantile_specs[] = {&kNanquantileSpec};
-const PythonOp nanquantile_python{"nanquantile", "tensorplay._composed.order", "nanquantile", nanquantile_specs};
-PyObject* nanquantile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(nanquantile_python, nullptr, args, nargs, kwnames);
-}
-PyObject* nanquantile_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(nanquantile_python, self, args, nargs, kwnames);
-}
-
-// quantile
-constexpr Param kQuantileSpecParams[] = {
+const Spec kNanquantileSpec{"nanquantile", "nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kNanquantileSpecParams};
+constexpr Param kNanquantile1SpecParams[] = {
     {"input", Kind::Tensor},
     {"q", Kind::Tensor},
     {"dim", Kind::OptInt, true},
@@ -121,15 +163,109 @@ constexpr Param kQuantileSpecParams[] = {
     {"interpolation", Kind::Str, true, true},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kQuantileSpec{"quantile", "quantile(Tensor input, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kQuantileSpecParams};
+const Spec kNanquantile1Spec{"nanquantile", "nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kNanquantile1SpecParams};
 
-const Spec* const quantile_specs[] = {&kQuantileSpec};
-const PythonOp quantile_python{"quantile", "tensorplay._composed.order", "quantile", quantile_specs};
+PyObject* nanquantile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nanquantile", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kNanquantileSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::nanquantile(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), a[5]);
+      return kept(wrap(ops::nanquantile(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), spec, a);
+    }
+    if (const Spec& spec = kNanquantile1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::nanquantile(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), a[5]);
+      return kept(wrap(ops::nanquantile(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), spec, a);
+    }
+    no_match({&kNanquantileSpec, &kNanquantile1Spec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* nanquantile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanquantile_call(nullptr, args, nargs, kwnames);
+}
+PyObject* nanquantile_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nanquantile_call(self, args, nargs, kwnames);
+}
+
+// quantile
+constexpr Param kQuantileSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"q", Kind::Float},
+    {"dim", Kind::OptInt, true},
+    {"keepdim", Kind::Bool, true},
+    {"interpolation", Kind::Str, true, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kQuantileSpec{"quantile", "quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kQuantileSpecParams};
+constexpr Param kQuantile1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"q", Kind::Tensor},
+    {"dim", Kind::OptInt, true},
+    {"keepdim", Kind::Bool, true},
+    {"interpolation", Kind::Str, true, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kQuantile1Spec{"quantile", "quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", kQuantile1SpecParams};
+
+PyObject* quantile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("quantile", [&]() -> PyObject* {
+    Slots<6> a;
+    if (const Spec& spec = kQuantileSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::quantile(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), a[5]);
+      return kept(wrap(ops::quantile(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), spec, a);
+    }
+    if (const Spec& spec = kQuantile1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::quantile(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), a[5]);
+      return kept(wrap(ops::quantile(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_bool(spec, a, 3, false), to_str(spec, a, 4, "linear"))), spec, a);
+    }
+    no_match({&kQuantileSpec, &kQuantile1Spec}, self, args, nargs, kwnames);
+  });
+}
 PyObject* quantile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(quantile_python, nullptr, args, nargs, kwnames);
+  return quantile_call(nullptr, args, nargs, kwnames);
 }
 PyObject* quantile_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(quantile_python, self, args, nargs, kwnames);
+  return quantile_call(self, args, nargs, kwnames);
+}
+
+// quantile_of
+constexpr Param kQuantileOfSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"q", Kind::Tensor},
+    {"dim", Kind::OptInt},
+    {"keepdim", Kind::Bool},
+    {"interpolation", Kind::Str},
+    {"skip_nan", Kind::Bool},
+};
+const Spec kQuantileOfSpec{"quantile_of", "quantile_of(Tensor input, Tensor q, int? dim, bool keepdim, str interpolation, bool skip_nan) -> Tensor out", kQuantileOfSpecParams};
+
+PyObject* quantile_of_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("quantile_of", [&]() -> PyObject* {
+    const Spec& spec = kQuantileOfSpec;
+    Slots<6> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::quantile_of(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2), to_bool(spec, a, 3), to_str(spec, a, 4), to_bool(spec, a, 5))), spec, a);
+  });
+}
+PyObject* quantile_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return quantile_of_call(nullptr, args, nargs, kwnames);
+}
+
+// slice_order
+constexpr Param kSliceOrderSpecParams[] = {
+    {"rows", Kind::Tensor},
+};
+const Spec kSliceOrderSpec{"slice_order", "slice_order(Tensor rows) -> Tensor<i64> out", kSliceOrderSpecParams};
+
+PyObject* slice_order_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("slice_order", [&]() -> PyObject* {
+    const Spec& spec = kSliceOrderSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::slice_order(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* slice_order_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return slice_order_call(nullptr, args, nargs, kwnames);
 }
 
 // sort
@@ -197,15 +333,21 @@ constexpr Param kUniqueSpecParams[] = {
     {"return_counts", Kind::Bool, true},
     {"dim", Kind::OptInt, true},
 };
-const Spec kUniqueSpec{"unique", "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor out", kUniqueSpecParams};
+const Spec kUniqueSpec{"unique", "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)", kUniqueSpecParams};
 
-const Spec* const unique_specs[] = {&kUniqueSpec};
-const PythonOp unique_python{"unique", "tensorplay._composed.order", "unique", unique_specs};
+PyObject* unique_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("unique", [&]() -> PyObject* {
+    const Spec& spec = kUniqueSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_chosen(ops::unique(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false), to_bool(spec, a, 3, false), to_opt_int(spec, a, 4)), {true, to_bool(spec, a, 2, false), to_bool(spec, a, 3, false)}), spec, a);
+  });
+}
 PyObject* unique_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(unique_python, nullptr, args, nargs, kwnames);
+  return unique_call(nullptr, args, nargs, kwnames);
 }
 PyObject* unique_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(unique_python, self, args, nargs, kwnames);
+  return unique_call(self, args, nargs, kwnames);
 }
 
 // unique_consecutive
@@ -215,15 +357,21 @@ constexpr Param kUniqueConsecutiveSpecParams[] = {
     {"return_counts", Kind::Bool, true},
     {"dim", Kind::OptInt, true},
 };
-const Spec kUniqueConsecutiveSpec{"unique_consecutive", "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor out", kUniqueConsecutiveSpecParams};
+const Spec kUniqueConsecutiveSpec{"unique_consecutive", "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)", kUniqueConsecutiveSpecParams};
 
-const Spec* const unique_consecutive_specs[] = {&kUniqueConsecutiveSpec};
-const PythonOp unique_consecutive_python{"unique_consecutive", "tensorplay._composed.order", "unique_consecutive", unique_consecutive_specs};
+PyObject* unique_consecutive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("unique_consecutive", [&]() -> PyObject* {
+    const Spec& spec = kUniqueConsecutiveSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_chosen(ops::unique_consecutive(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false), to_opt_int(spec, a, 3)), {true, to_bool(spec, a, 1, false), to_bool(spec, a, 2, false)}), spec, a);
+  });
+}
 PyObject* unique_consecutive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(unique_consecutive_python, nullptr, args, nargs, kwnames);
+  return unique_consecutive_call(nullptr, args, nargs, kwnames);
 }
 PyObject* unique_consecutive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_python(unique_consecutive_python, self, args, nargs, kwnames);
+  return unique_consecutive_call(self, args, nargs, kwnames);
 }
 
 // unique_consecutive_flat
@@ -266,6 +414,47 @@ PyObject* unique_flat_function(PyObject*, PyObject* const* args, Py_ssize_t narg
   return unique_flat_call(nullptr, args, nargs, kwnames);
 }
 
+// unique_runs
+constexpr Param kUniqueRunsSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kUniqueRunsSpec{"unique_runs", "unique_runs(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", kUniqueRunsSpecParams};
+constexpr const char* kUniqueRunsResultFields[] = {"values", "inverse", "counts"};
+const ResultType kUniqueRunsResult{"unique_runs", kUniqueRunsResultFields};
+
+PyObject* unique_runs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("unique_runs", [&]() -> PyObject* {
+    const Spec& spec = kUniqueRunsSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kUniqueRunsResult, ops::unique_runs(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* unique_runs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return unique_runs_call(nullptr, args, nargs, kwnames);
+}
+
+// unique_slices
+constexpr Param kUniqueSlicesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kUniqueSlicesSpec{"unique_slices", "unique_slices(Tensor input, int dim) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", kUniqueSlicesSpecParams};
+constexpr const char* kUniqueSlicesResultFields[] = {"values", "inverse", "counts"};
+const ResultType kUniqueSlicesResult{"unique_slices", kUniqueSlicesResultFields};
+
+PyObject* unique_slices_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("unique_slices", [&]() -> PyObject* {
+    const Spec& spec = kUniqueSlicesSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap_named(kUniqueSlicesResult, ops::unique_slices(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* unique_slices_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return unique_slices_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"argsort", fast(argsort_function), METH_FASTCALL | METH_KEYWORDS,
      "argsort(input, dim=-1, descending=False, stable=False)\n"
@@ -291,11 +480,12 @@ PyMethodDef functions_top[] = {
      "  min: number, default 0\n"
      "  max: number, default 0"},
     {"histogram", fast(histogram_function), METH_FASTCALL | METH_KEYWORDS,
-     "histogram(input, bins, *, range=None, weight=None, density=False)\n"
-     "--\n"
-     "\n"
      "Sums of weights of the elements in each interval and the intervals' edges; the last interval\n"
      "has its end.\n"
+     "\n"
+     "Forms:\n"
+     "  histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\n"
+     "  histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -312,10 +502,11 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor"},
     {"nanquantile", fast(nanquantile_function), METH_FASTCALL | METH_KEYWORDS,
-     "nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')\n"
-     "--\n"
-     "\n"
      "Quantiles of the elements that are not nan; nan where there are none.\n"
+     "\n"
+     "Forms:\n"
+     "  nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
+     "  nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -324,11 +515,12 @@ PyMethodDef functions_top[] = {
      "  keepdim: bool, default False\n"
      "  interpolation: str, default 'linear'"},
     {"quantile", fast(quantile_function), METH_FASTCALL | METH_KEYWORDS,
-     "quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')\n"
-     "--\n"
-     "\n"
      "Values below which a fraction q of the elements lies, interpolated between neighbours; nan\n"
      "where there is one. Several fractions become the first dimension.\n"
+     "\n"
+     "Forms:\n"
+     "  quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
+     "  quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -394,6 +586,39 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"histogram_between", fast(histogram_between_function), METH_FASTCALL | METH_KEYWORDS,
+     "histogram_between(input, edges, weight, density)\n"
+     "--\n"
+     "\n"
+     "Sums of weights of the elements in each interval between edges.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  edges: Tensor\n"
+     "  weight: Tensor or None\n"
+     "  density: bool"},
+    {"quantile_of", fast(quantile_of_function), METH_FASTCALL | METH_KEYWORDS,
+     "quantile_of(input, q, dim, keepdim, interpolation, skip_nan)\n"
+     "--\n"
+     "\n"
+     "Quantiles by one of several rules, of all elements or of those that are not nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  q: Tensor\n"
+     "  dim: int or None\n"
+     "  keepdim: bool\n"
+     "  interpolation: str\n"
+     "  skip_nan: bool"},
+    {"slice_order", fast(slice_order_function), METH_FASTCALL | METH_KEYWORDS,
+     "slice_order(rows)\n"
+     "--\n"
+     "\n"
+     "The order of the rows of a matrix by their first elements, then their second and so on;\n"
+     "equal ones as they came.\n"
+     "\n"
+     "Args:\n"
+     "  rows: Tensor"},
     {"unique_consecutive_flat", fast(unique_consecutive_flat_function), METH_FASTCALL | METH_KEYWORDS,
      "unique_consecutive_flat(input)\n"
      "--\n"
@@ -410,6 +635,24 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"unique_runs", fast(unique_runs_function), METH_FASTCALL | METH_KEYWORDS,
+     "unique_runs(input)\n"
+     "--\n"
+     "\n"
+     "Equal neighbours of the first dimension as one, which run each belongs to, and how long each\n"
+     "is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"unique_slices", fast(unique_slices_function), METH_FASTCALL | METH_KEYWORDS,
+     "unique_slices(input, dim)\n"
+     "--\n"
+     "\n"
+     "Distinct slices of a dimension in order, which one each slice is, and how often each comes.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int"},
     {},
 };
 
@@ -438,11 +681,12 @@ PyMethodDef methods[] = {
      "  min: number, default 0\n"
      "  max: number, default 0"},
     {"histogram", fast(histogram_method), METH_FASTCALL | METH_KEYWORDS,
-     "histogram($self, bins, *, range=None, weight=None, density=False)\n"
-     "--\n"
-     "\n"
      "Sums of weights of the elements in each interval and the intervals' edges; the last interval\n"
      "has its end.\n"
+     "\n"
+     "Forms:\n"
+     "  histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\n"
+     "  histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -459,10 +703,11 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor"},
     {"nanquantile", fast(nanquantile_method), METH_FASTCALL | METH_KEYWORDS,
-     "nanquantile($self, q, dim=None, keepdim=False, *, interpolation='linear')\n"
-     "--\n"
-     "\n"
      "Quantiles of the elements that are not nan; nan where there are none.\n"
+     "\n"
+     "Forms:\n"
+     "  nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
+     "  nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -471,11 +716,12 @@ PyMethodDef methods[] = {
      "  keepdim: bool, default False\n"
      "  interpolation: str, default 'linear'"},
     {"quantile", fast(quantile_method), METH_FASTCALL | METH_KEYWORDS,
-     "quantile($self, q, dim=None, keepdim=False, *, interpolation='linear')\n"
-     "--\n"
-     "\n"
      "Values below which a fraction q of the elements lies, interpolated between neighbours; nan\n"
      "where there is one. Several fractions become the first dimension.\n"
+     "\n"
+     "Forms:\n"
+     "  quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
+     "  quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"

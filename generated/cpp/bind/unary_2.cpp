@@ -42,6 +42,24 @@ PyObject* cosh_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("cosh_", cosh_inplace, args, nargs, kwnames);
 }
 
+// cubic_weight
+constexpr Param kCubicWeightSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kCubicWeightSpec{"cubic_weight", "cubic_weight(Tensor input) -> Tensor out", kCubicWeightSpecParams};
+
+PyObject* cubic_weight_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cubic_weight", [&]() -> PyObject* {
+    const Spec& spec = kCubicWeightSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cubic_weight(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* cubic_weight_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cubic_weight_call(nullptr, args, nargs, kwnames);
+}
+
 // deg2rad
 constexpr Param kDeg2radSpecParams[] = {
     {"input", Kind::Tensor},
@@ -534,43 +552,6 @@ PyObject* hardshrink_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return hardshrink_call(self, args, nargs, kwnames);
 }
 
-// hardsigmoid
-constexpr Param kHardsigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-};
-const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
-
-PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardsigmoid", [&]() -> PyObject* {
-    const Spec& spec = kHardsigmoidSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    return kept(wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return hardsigmoid_call(nullptr, args, nargs, kwnames);
-}
-PyObject* hardsigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("hardsigmoid", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kHardsigmoidSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* hardsigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("hardsigmoid_", hardsigmoid_inplace, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"cosh", fast(cosh_function), METH_FASTCALL | METH_KEYWORDS,
      "cosh(input)\n"
@@ -756,6 +737,17 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"cubic_weight", fast(cubic_weight_function), METH_FASTCALL | METH_KEYWORDS,
+     "cubic_weight(input)\n"
+     "--\n"
+     "\n"
+     "Weight of a neighbour at a distance by cubic convolution with a = -0.75.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(abs(input) <= 1, 1.25 * sgn(input) * input**2 + 2 * input * (1.25 * abs(input) - 2.25), where(abs(input) < 2, (sgn(input) * (3.75 - 0.75 * abs(input)) - 0.75 * sgn(input) * abs(input)) * abs(input) + sgn(input) * ((3.75 - 0.75 * abs(input)) * abs(input) - 6), 0))"},
     {"gelu_erf", fast(gelu_erf_function), METH_FASTCALL | METH_KEYWORDS,
      "gelu_erf(input)\n"
      "--\n"
@@ -818,27 +810,6 @@ PyMethodDef functions_nn_functional[] = {
      "Special values:\n"
      "  input = 0.5, d_input = 0\n"
      "  input = -0.5, d_input = 0"},
-    {"hardsigmoid", fast(hardsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))\n"
-     "\n"
-     "Special values:\n"
-     "  input = -3, d_input = 0\n"
-     "  input = 3, d_input = 0"},
-    {"hardsigmoid_", fast(hardsigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "hardsigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3. In place: self is\n"
-     "overwritten and returned."},
     {},
 };
 

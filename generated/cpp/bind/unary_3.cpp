@@ -6,6 +6,43 @@
 namespace tp::python {
 namespace {
 
+// hardsigmoid
+constexpr Param kHardsigmoidSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"inplace", Kind::Bool, true},
+};
+const Spec kHardsigmoidSpec{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", kHardsigmoidSpecParams};
+
+PyObject* hardsigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardsigmoid", [&]() -> PyObject* {
+    const Spec& spec = kHardsigmoidSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(1) && to_bool(spec, a, 1)) {
+      ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    return kept(wrap(ops::hardsigmoid(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* hardsigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return hardsigmoid_call(nullptr, args, nargs, kwnames);
+}
+PyObject* hardsigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("hardsigmoid", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kHardsigmoidSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::hardsigmoid_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* hardsigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("hardsigmoid_", hardsigmoid_inplace, args, nargs, kwnames);
+}
+
 // hardswish
 constexpr Param kHardswishSpecParams[] = {
     {"input", Kind::Tensor},
@@ -518,24 +555,6 @@ PyObject* modified_bessel_i0_function(PyObject*, PyObject* const* args, Py_ssize
   return modified_bessel_i0_call(nullptr, args, nargs, kwnames);
 }
 
-// modified_bessel_i1
-constexpr Param kModifiedBesselI1SpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kModifiedBesselI1Spec{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", kModifiedBesselI1SpecParams};
-
-PyObject* modified_bessel_i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("modified_bessel_i1", [&]() -> PyObject* {
-    const Spec& spec = kModifiedBesselI1Spec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* modified_bessel_i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return modified_bessel_i1_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"i0", fast(i0_function), METH_FASTCALL | METH_KEYWORDS,
      "i0(input)\n"
@@ -661,6 +680,27 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"hardsigmoid", fast(hardsigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardsigmoid(input)\n"
+     "--\n"
+     "\n"
+     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))\n"
+     "\n"
+     "Special values:\n"
+     "  input = -3, d_input = 0\n"
+     "  input = 3, d_input = 0"},
+    {"hardsigmoid_", fast(hardsigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardsigmoid_(input)\n"
+     "--\n"
+     "\n"
+     "Piecewise linear form of the logistic function, 0 below -3 and 1 above 3. In place: self is\n"
+     "overwritten and returned."},
     {"hardswish", fast(hardswish_function), METH_FASTCALL | METH_KEYWORDS,
      "hardswish(input)\n"
      "--\n"
@@ -863,17 +903,6 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = i1(input)"},
-    {"modified_bessel_i1", fast(modified_bessel_i1_function), METH_FASTCALL | METH_KEYWORDS,
-     "modified_bessel_i1(input)\n"
-     "--\n"
-     "\n"
-     "Modified Bessel function of the first kind of order 1, under its longer name.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
     {},
 };
 

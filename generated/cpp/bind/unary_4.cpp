@@ -6,6 +6,24 @@
 namespace tp::python {
 namespace {
 
+// modified_bessel_i1
+constexpr Param kModifiedBesselI1SpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kModifiedBesselI1Spec{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", kModifiedBesselI1SpecParams};
+
+PyObject* modified_bessel_i1_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("modified_bessel_i1", [&]() -> PyObject* {
+    const Spec& spec = kModifiedBesselI1Spec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::modified_bessel_i1(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* modified_bessel_i1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return modified_bessel_i1_call(nullptr, args, nargs, kwnames);
+}
+
 // modified_bessel_k0
 constexpr Param kModifiedBesselK0SpecParams[] = {
     {"input", Kind::Tensor},
@@ -40,6 +58,27 @@ PyObject* modified_bessel_k1_call(PyObject* self, PyObject* const* args, Py_ssiz
 }
 PyObject* modified_bessel_k1_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return modified_bessel_k1_call(nullptr, args, nargs, kwnames);
+}
+
+// nan_replaced
+constexpr Param kNanReplacedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"none", Kind::Float},
+    {"high", Kind::Float},
+    {"low", Kind::Float},
+};
+const Spec kNanReplacedSpec{"nan_replaced", "nan_replaced(Tensor input, float none, float high, float low) -> Tensor out", kNanReplacedSpecParams};
+
+PyObject* nan_replaced_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("nan_replaced", [&]() -> PyObject* {
+    const Spec& spec = kNanReplacedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::nan_replaced(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2), to_double(spec, a, 3))), spec, a);
+  });
+}
+PyObject* nan_replaced_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return nan_replaced_call(nullptr, args, nargs, kwnames);
 }
 
 // ndtr
@@ -131,6 +170,19 @@ PyObject* polygamma_of_call(PyObject* self, PyObject* const* args, Py_ssize_t na
 }
 PyObject* polygamma_of_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return polygamma_of_call(nullptr, args, nargs, kwnames);
+}
+PyObject* polygamma_of_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return polygamma_of_call(self, args, nargs, kwnames);
+}
+PyObject* polygamma_of_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("polygamma_of", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kPolygammaOfSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::polygamma_of_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
+    Py_INCREF(self);
+    return self;
+  });
 }
 
 // rad2deg
@@ -288,14 +340,25 @@ constexpr Param kRoundSpecParams[] = {
     {"out", Kind::OptTensor, true, true},
 };
 const Spec kRoundSpec{"round", "round(Tensor input) -> Tensor out", kRoundSpecParams};
+constexpr Param kRound1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"decimals", Kind::Int, false, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kRound1Spec{"round", "round(Tensor input, *, int decimals) -> Tensor out", kRound1SpecParams};
 
 PyObject* round_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("round", [&]() -> PyObject* {
-    const Spec& spec = kRoundSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::round_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::round(to_tensor(spec, a, 0).ref())), spec, a);
+    Slots<3> a;
+    if (const Spec& spec = kRoundSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(1)) return wrap(ops::round_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+      return kept(wrap(ops::round(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kRound1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(2)) return written_out(spec.op, wrap(ops::round(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
+      return kept(wrap(ops::round(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+    }
+    no_match({&kRoundSpec, &kRound1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* round_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -306,16 +369,42 @@ PyObject* round_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 }
 PyObject* round_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("round", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kRoundSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::round_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
+    Slots<3> a;
+    if (const Spec& spec = kRoundSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::round_(to_tensor(spec, a, 0).ref());
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kRound1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::round_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
+      Py_INCREF(self);
+      return self;
+    }
+    no_match({&kRoundSpec, &kRound1Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* round_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_inplace_method("round_", round_inplace, args, nargs, kwnames);
+}
+
+// round_scaled
+constexpr Param kRoundScaledSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"up", Kind::Float},
+    {"down", Kind::Float},
+};
+const Spec kRoundScaledSpec{"round_scaled", "round_scaled(Tensor input, float up, float down) -> Tensor out", kRoundScaledSpecParams};
+
+PyObject* round_scaled_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("round_scaled", [&]() -> PyObject* {
+    const Spec& spec = kRoundScaledSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::round_scaled(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* round_scaled_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return round_scaled_call(nullptr, args, nargs, kwnames);
 }
 
 // rsqrt
@@ -427,120 +516,6 @@ PyObject* selu_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("selu_", selu_inplace, args, nargs, kwnames);
 }
 
-// sgn
-constexpr Param kSgnSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
-
-PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    const Spec& spec = kSgnSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sgn_call(self, args, nargs, kwnames);
-}
-PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sgn", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSgnSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sgn_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sgn_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sgn_", sgn_inplace, args, nargs, kwnames);
-}
-
-// sigmoid
-constexpr Param kSigmoidSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"inplace", Kind::Bool, true},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSigmoidSpec{"sigmoid", "sigmoid(Tensor input) -> Tensor out", kSigmoidSpecParams};
-
-PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sigmoid", [&]() -> PyObject* {
-    const Spec& spec = kSigmoidSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.has(1) && to_bool(spec, a, 1)) {
-      ops::sigmoid_(to_tensor(spec, a, 0).ref());
-      Py_INCREF(a[0]);
-      return a[0];
-    }
-    if (a.given(2)) return wrap(ops::sigmoid_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::sigmoid(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sigmoid_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sigmoid_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sigmoid_call(self, args, nargs, kwnames);
-}
-PyObject* sigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sigmoid", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kSigmoidSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sigmoid_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sigmoid_", sigmoid_inplace, args, nargs, kwnames);
-}
-
-// sign
-constexpr Param kSignSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kSignSpec{"sign", "sign(Tensor input) -> Tensor out", kSignSpecParams};
-
-PyObject* sign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sign", [&]() -> PyObject* {
-    const Spec& spec = kSignSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::sign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::sign(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* sign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sign_call(nullptr, args, nargs, kwnames);
-}
-PyObject* sign_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return sign_call(self, args, nargs, kwnames);
-}
-PyObject* sign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("sign", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSignSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::sign_(to_tensor(spec, a, 0).ref());
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* sign_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("sign_", sign_inplace, args, nargs, kwnames);
-}
-
 PyObject* neg_operator_neg(PyObject* self) {
   return guarded("neg", [&]() -> PyObject* {
     return kept(wrap(ops::neg(tensor_of(self))), self);
@@ -633,22 +608,26 @@ PyMethodDef functions_top[] = {
      "The element where it is positive, zero elsewhere. In place: self is overwritten and\n"
      "returned."},
     {"round", fast(round_function), METH_FASTCALL | METH_KEYWORDS,
-     "round(input)\n"
-     "--\n"
+     "Nearest whole number, halves to the even one, or nearest number of so many decimals; its\n"
+     "derivative is 0.\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0.\n"
+     "Forms:\n"
+     "  round(Tensor input) -> Tensor out\n"
+     "  round(Tensor input, *, int decimals) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  decimals: int\n"
      "\n"
      "Derivative:\n"
      "  d input = 0"},
     {"round_", fast(round_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "round_(input)\n"
-     "--\n"
+     "Nearest whole number, halves to the even one, or nearest number of so many decimals; its\n"
+     "derivative is 0. In place: self is overwritten and returned.\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
+     "Forms:\n"
+     "  round(Tensor input) -> Tensor out\n"
+     "  round(Tensor input, *, int decimals) -> Tensor out"},
     {"rsqrt", fast(rsqrt_function), METH_FASTCALL | METH_KEYWORDS,
      "rsqrt(input)\n"
      "--\n"
@@ -665,62 +644,24 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_(input)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
-    {"sign", fast(sign_function), METH_FASTCALL | METH_KEYWORDS,
-     "sign(input)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"sign_", fast(sign_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sign_(input)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
-     "place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_internal[] = {
+    {"nan_replaced", fast(nan_replaced_function), METH_FASTCALL | METH_KEYWORDS,
+     "nan_replaced(input, none, high, low)\n"
+     "--\n"
+     "\n"
+     "The element, or numbers in place of nan and the infinities.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  none: float\n"
+     "  high: float\n"
+     "  low: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(isnan(input), 0, where(isposinf(input), 0, where(isneginf(input), 0, 1)))"},
     {"polygamma_of", fast(polygamma_of_function), METH_FASTCALL | METH_KEYWORDS,
      "polygamma_of(input, order)\n"
      "--\n"
@@ -733,6 +674,19 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d input = polygamma(order + 1, input)"},
+    {"round_scaled", fast(round_scaled_function), METH_FASTCALL | METH_KEYWORDS,
+     "round_scaled(input, up, down)\n"
+     "--\n"
+     "\n"
+     "Nearest multiple of down / up.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  up: float\n"
+     "  down: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
     {},
 };
 
@@ -798,38 +752,21 @@ PyMethodDef functions_nn_functional[] = {
      "--\n"
      "\n"
      "The self-normalising scaled form of elu. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_(input)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
     {},
 };
 
 PyMethodDef functions_special[] = {
-    {"expit", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
-     "expit(input)\n"
+    {"modified_bessel_i1", fast(modified_bessel_i1_function), METH_FASTCALL | METH_KEYWORDS,
+     "modified_bessel_i1(input)\n"
      "--\n"
      "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "Modified Bessel function of the first kind of order 1, under its longer name.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = out * (1 - out)"},
+     "  d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)"},
     {"modified_bessel_k0", fast(modified_bessel_k0_function), METH_FASTCALL | METH_KEYWORDS,
      "modified_bessel_k0(input)\n"
      "--\n"
@@ -874,6 +811,20 @@ PyMethodDef functions_special[] = {
      "\n"
      "Derivative:\n"
      "  d input = 2.5066282746310002 * exp(0.5 * out**2)"},
+    {"round", fast(round_function), METH_FASTCALL | METH_KEYWORDS,
+     "Nearest whole number, halves to the even one, or nearest number of so many decimals; its\n"
+     "derivative is 0.\n"
+     "\n"
+     "Forms:\n"
+     "  round(Tensor input) -> Tensor out\n"
+     "  round(Tensor input, *, int decimals) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  decimals: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
     {"scaled_modified_bessel_k0", fast(scaled_modified_bessel_k0_function), METH_FASTCALL | METH_KEYWORDS,
      "scaled_modified_bessel_k0(input)\n"
      "--\n"
@@ -932,6 +883,24 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Each element with the opposite sign. In place: self is overwritten and returned."},
+    {"polygamma", fast(polygamma_of_method), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma($self, order)\n"
+     "--\n"
+     "\n"
+     "Derivative of the digamma function, the order after the tensor.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = polygamma(order + 1, input)"},
+    {"polygamma_", fast(polygamma_of_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma_($self, order)\n"
+     "--\n"
+     "\n"
+     "Derivative of the digamma function, the order after the tensor. In place: self is\n"
+     "overwritten and returned."},
     {"rad2deg", fast(rad2deg_method), METH_FASTCALL | METH_KEYWORDS,
      "rad2deg($self)\n"
      "--\n"
@@ -985,22 +954,26 @@ PyMethodDef methods[] = {
      "The element where it is positive, zero elsewhere. In place: self is overwritten and\n"
      "returned."},
     {"round", fast(round_method), METH_FASTCALL | METH_KEYWORDS,
-     "round($self)\n"
-     "--\n"
+     "Nearest whole number, halves to the even one, or nearest number of so many decimals; its\n"
+     "derivative is 0.\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0.\n"
+     "Forms:\n"
+     "  round(Tensor input) -> Tensor out\n"
+     "  round(Tensor input, *, int decimals) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  decimals: int\n"
      "\n"
      "Derivative:\n"
      "  d input = 0"},
     {"round_", fast(round_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "round_($self)\n"
-     "--\n"
+     "Nearest whole number, halves to the even one, or nearest number of so many decimals; its\n"
+     "derivative is 0. In place: self is overwritten and returned.\n"
      "\n"
-     "Nearest whole number, halves to the even one; its derivative is 0. In place: self is\n"
-     "overwritten and returned."},
+     "Forms:\n"
+     "  round(Tensor input) -> Tensor out\n"
+     "  round(Tensor input, *, int decimals) -> Tensor out"},
     {"rsqrt", fast(rsqrt_method), METH_FASTCALL | METH_KEYWORDS,
      "rsqrt($self)\n"
      "--\n"
@@ -1017,58 +990,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "One over the square root of each element. In place: self is overwritten and returned."},
-    {"sgn", fast(sgn_method), METH_FASTCALL | METH_KEYWORDS,
-     "sgn($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
-    {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sgn_($self)\n"
-     "--\n"
-     "\n"
-     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
-     "direction, 0 at 0. In place: self is overwritten and returned."},
-    {"sigmoid", fast(sigmoid_method), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid($self)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = out * (1 - out)"},
-    {"sigmoid_", fast(sigmoid_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sigmoid_($self)\n"
-     "--\n"
-     "\n"
-     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
-     "place: self is overwritten and returned."},
-    {"sign", fast(sign_method), METH_FASTCALL | METH_KEYWORDS,
-     "sign($self)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 0"},
-    {"sign_", fast(sign_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "sign_($self)\n"
-     "--\n"
-     "\n"
-     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
-     "place: self is overwritten and returned."},
     {},
 };
 }  // namespace

@@ -6,6 +6,120 @@
 namespace tp::python {
 namespace {
 
+// sgn
+constexpr Param kSgnSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kSgnSpec{"sgn", "sgn(Tensor input) -> Tensor out", kSgnSpecParams};
+
+PyObject* sgn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sgn", [&]() -> PyObject* {
+    const Spec& spec = kSgnSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::sgn_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::sgn(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* sgn_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sgn_call(nullptr, args, nargs, kwnames);
+}
+PyObject* sgn_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sgn_call(self, args, nargs, kwnames);
+}
+PyObject* sgn_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sgn", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kSgnSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::sgn_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* sgn_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("sgn_", sgn_inplace, args, nargs, kwnames);
+}
+
+// sigmoid
+constexpr Param kSigmoidSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"inplace", Kind::Bool, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kSigmoidSpec{"sigmoid", "sigmoid(Tensor input) -> Tensor out", kSigmoidSpecParams};
+
+PyObject* sigmoid_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sigmoid", [&]() -> PyObject* {
+    const Spec& spec = kSigmoidSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.has(1) && to_bool(spec, a, 1)) {
+      ops::sigmoid_(to_tensor(spec, a, 0).ref());
+      Py_INCREF(a[0]);
+      return a[0];
+    }
+    if (a.given(2)) return wrap(ops::sigmoid_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::sigmoid(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* sigmoid_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sigmoid_call(nullptr, args, nargs, kwnames);
+}
+PyObject* sigmoid_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sigmoid_call(self, args, nargs, kwnames);
+}
+PyObject* sigmoid_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sigmoid", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kSigmoidSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::sigmoid_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* sigmoid_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("sigmoid_", sigmoid_inplace, args, nargs, kwnames);
+}
+
+// sign
+constexpr Param kSignSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kSignSpec{"sign", "sign(Tensor input) -> Tensor out", kSignSpecParams};
+
+PyObject* sign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sign", [&]() -> PyObject* {
+    const Spec& spec = kSignSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return wrap(ops::sign_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
+    return kept(wrap(ops::sign(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* sign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sign_call(nullptr, args, nargs, kwnames);
+}
+PyObject* sign_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sign_call(self, args, nargs, kwnames);
+}
+PyObject* sign_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sign", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kSignSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::sign_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+PyObject* sign_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return call_inplace_method("sign_", sign_inplace, args, nargs, kwnames);
+}
+
 // silu
 constexpr Param kSiluSpecParams[] = {
     {"input", Kind::Tensor},
@@ -487,6 +601,58 @@ PyMethodDef functions_top[] = {
      "\n"
      "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"sgn", fast(sgn_function), METH_FASTCALL | METH_KEYWORDS,
+     "sgn(input)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
+    {"sgn_", fast(sgn_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "sgn_(input)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0. In place: self is overwritten and returned."},
+    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid(input)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out * (1 - out)"},
+    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid_(input)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
+     "place: self is overwritten and returned."},
+    {"sign", fast(sign_function), METH_FASTCALL | METH_KEYWORDS,
+     "sign(input)\n"
+     "--\n"
+     "\n"
+     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
+    {"sign_", fast(sign_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "sign_(input)\n"
+     "--\n"
+     "\n"
+     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
+     "place: self is overwritten and returned."},
     {"sin", fast(sin_function), METH_FASTCALL | METH_KEYWORDS,
      "sin(input)\n"
      "--\n"
@@ -628,6 +794,23 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid(input)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out * (1 - out)"},
+    {"sigmoid_", fast(sigmoid_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid_(input)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
+     "place: self is overwritten and returned."},
     {"silu", fast(silu_function), METH_FASTCALL | METH_KEYWORDS,
      "silu(input)\n"
      "--\n"
@@ -735,6 +918,17 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef functions_special[] = {
+    {"expit", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
+     "expit(input)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out * (1 - out)"},
     {"sinc", fast(sinc_function), METH_FASTCALL | METH_KEYWORDS,
      "sinc(input)\n"
      "--\n"
@@ -781,6 +975,58 @@ PyMethodDef methods[] = {
      "\n"
      "Each element with its fractional part dropped; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"sgn", fast(sgn_method), METH_FASTCALL | METH_KEYWORDS,
+     "sgn($self)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))"},
+    {"sgn_", fast(sgn_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "sgn_($self)\n"
+     "--\n"
+     "\n"
+     "Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its\n"
+     "direction, 0 at 0. In place: self is overwritten and returned."},
+    {"sigmoid", fast(sigmoid_method), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid($self)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = out * (1 - out)"},
+    {"sigmoid_", fast(sigmoid_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "sigmoid_($self)\n"
+     "--\n"
+     "\n"
+     "Logistic function 1 / (1 + exp(-x)); derivatives underflow to 0 in the tails, never nan. In\n"
+     "place: self is overwritten and returned."},
+    {"sign", fast(sign_method), METH_FASTCALL | METH_KEYWORDS,
+     "sign($self)\n"
+     "--\n"
+     "\n"
+     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
+    {"sign_", fast(sign_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "sign_($self)\n"
+     "--\n"
+     "\n"
+     "The number -1, 0 or 1 by the sign of each real element; its derivative is 0 everywhere. In\n"
+     "place: self is overwritten and returned."},
     {"sin", fast(sin_method), METH_FASTCALL | METH_KEYWORDS,
      "sin($self)\n"
      "--\n"

@@ -105,9 +105,9 @@ void mul_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(input[i]), g[i]);
 }
 
-// nextafter: out = nextafter(input, other)
+// nextafter_wide: out = nextafter(input, other)
 template <class T>
-void nextafter(std::int64_t n, char* const* data, const Scalar*) {
+void nextafter_wide(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -424,7 +424,7 @@ extern const LoopSet binary_3_loops[] = {
     {{mul<bool>, mul<std::int32_t>, mul<std::int64_t>, mul<std::uint64_t>, mul<float>, mul<double>, mul<c64>, mul<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_input<float>, mul_vjp_input<double>, mul_vjp_input<c64>, mul_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, nextafter<float>, nextafter<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, nextafter_wide<float>, nextafter_wide<double>, nullptr, nullptr}},
     {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},

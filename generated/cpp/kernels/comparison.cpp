@@ -37,9 +37,9 @@ void gt(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] > other[i];
 }
 
-// isclose: out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
+// isclose_real: out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
 template <class T>
-void isclose(std::int64_t n, char* const* data, const Scalar* params) {
+void isclose_real(std::int64_t n, char* const* data, const Scalar* params) {
   bool* to = reinterpret_cast<bool*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -143,7 +143,7 @@ extern const LoopSet comparison_loops[] = {
     {{eq<bool>, eq<std::int32_t>, eq<std::int64_t>, eq<std::uint64_t>, eq<float>, eq<double>, eq<c64>, eq<c128>}},
     {{ge<bool>, ge<std::int32_t>, ge<std::int64_t>, ge<std::uint64_t>, ge<float>, ge<double>, nullptr, nullptr}},
     {{gt<bool>, gt<std::int32_t>, gt<std::int64_t>, gt<std::uint64_t>, gt<float>, gt<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, isclose<float>, isclose<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, isclose_real<float>, isclose_real<double>, nullptr, nullptr}},
     {{isfinite<bool>, isfinite<std::int32_t>, isfinite<std::int64_t>, isfinite<std::uint64_t>, isfinite<float>, isfinite<double>, isfinite<c64>, isfinite<c128>}},
     {{isinf<bool>, isinf<std::int32_t>, isinf<std::int64_t>, isinf<std::uint64_t>, isinf<float>, isinf<double>, isinf<c64>, isinf<c128>}},
     {{isnan<bool>, isnan<std::int32_t>, isnan<std::int64_t>, isnan<std::uint64_t>, isnan<float>, isnan<double>, isnan<c64>, isnan<c128>}},

@@ -26,6 +26,38 @@ void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::sinh(input[i])), g[i]);
 }
 
+// cubic_weight: out = where(abs(input) <= 1, (1.25 * abs(input) - 2.25) * input * input + 1, where(abs(input) < 2, ((-0.75 * abs(input) + 3.75) * abs(input) - 6) * abs(input) + 3, 0))
+template <class T>
+void cubic_weight(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const R s0 = m::abs(input[i]);
+    to[i] = m::where<T>(s0 <= R(1), ((R(1.25) * s0 - R(2.25)) * input[i]) * input[i] + T(1), T(m::where<R>(s0 < R(2),
+        ((R(-0.75) * s0 + R(3.75)) * s0 - R(6)) * s0 + R(3), R(0))));
+  }
+}
+
+// cubic_weight, gradient of input: strong_mul(where(abs(input) <= 1, 1.25 * sgn(input) * input**2 + 2 * input * (1.25 * abs(input) - 2.25), where(abs(input) < 2, (sgn(input) * (3.75 - 0.75 * abs(input)) - 0.75 * sgn(input) * abs(input)) * abs(input) + sgn(input) * ((3.75 - 0.75 * abs(input)) * abs(input) - 6), 0)), g)
+template <class T>
+void cubic_weight_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = m::sgn(input[i]);
+    const R s1 = m::abs(input[i]);
+    const R s0 = R(3.75) - (R(0.75) * s1);
+    to[i] = m::strong_mul(m::where<T>(s1 <= R(1),
+        (T(1.25) * s2) * m::square(input[i]) + ((T(2) * input[i]) * (R(1.25) * s1 - R(2.25))), m::where<T>(s1 < R(2),
+        (s2 * s0 - ((T(0.75) * s2) * s1)) * s1 + (s2 * (s0 * s1 - R(6))), T(0))), g[i]);
+  }
+}
+
 // deg2rad: out = input * 0.017453292519943295
 template <class T>
 void deg2rad(std::int64_t n, char* const* data, const Scalar*) {
@@ -367,33 +399,14 @@ void hardshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* param
       T(1)), g[i]);
 }
 
-// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-template <class T>
-void hardsigmoid(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(1),
-      input[i] / T(6) + T(0.5)));
-}
-
-// hardsigmoid, gradient of input: strong_mul(where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666)), g)
-template <class T>
-void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
-      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
     {{nullptr, nullptr, nullptr, nullptr, cosh<float>, cosh<double>, cosh<c64>, cosh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, cosh_vjp_input<float>, cosh_vjp_input<double>, cosh_vjp_input<c64>, cosh_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, cubic_weight<float>, cubic_weight<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, cubic_weight_vjp_input<float>, cubic_weight_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, deg2rad<float>, deg2rad<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, deg2rad_vjp_input<float>, deg2rad_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, digamma<float>, digamma<double>, nullptr, nullptr}},
@@ -424,8 +437,6 @@ extern const LoopSet unary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, gelu_tanh_vjp_input<float>, gelu_tanh_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardshrink<float>, hardshrink<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardshrink_vjp_input<float>, hardshrink_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,6 +7,27 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+template <class T>
+void hardsigmoid(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(1),
+      input[i] / T(6) + T(0.5)));
+}
+
+// hardsigmoid, gradient of input: strong_mul(where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666)), g)
+template <class T>
+void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
+      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
+}
+
 // hardswish: out = input * clamp(input + 3, 0, 6) / 6
 template <class T>
 void hardswish(std::int64_t n, char* const* data, const Scalar*) {
@@ -384,35 +405,12 @@ void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scala
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
 }
 
-// modified_bessel_i1: out = i1(input)
-template <class T>
-void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
-}
-
-// modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
-template <class T>
-void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  using R = real_t<T>;
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
-  }
-}
-
 }  // namespace
 
 extern const LoopSet unary_3_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid<float>, hardsigmoid<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, hardsigmoid_vjp_input<float>, hardsigmoid_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardswish<float>, hardswish<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardswish_vjp_input<float>, hardswish_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hardtanh<float>, hardtanh<double>, nullptr, nullptr}},
@@ -447,8 +445,6 @@ extern const LoopSet unary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, mish_vjp_input<float>, mish_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0<float>, modified_bessel_i0<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i0_vjp_input<float>, modified_bessel_i0_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1<float>, modified_bessel_i1<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1_vjp_input<float>, modified_bessel_i1_vjp_input<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

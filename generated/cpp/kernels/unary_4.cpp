@@ -7,6 +7,31 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// modified_bessel_i1: out = i1(input)
+template <class T>
+void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
+}
+
+// modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
+template <class T>
+void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+  }
+}
+
 // modified_bessel_k0: out = modified_bessel_k0(input)
 template <class T>
 void modified_bessel_k0(std::int64_t n, char* const* data, const Scalar*) {
@@ -44,6 +69,30 @@ void modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, const Scala
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
       m::strong_mul(-m::modified_bessel_k0(input[i]) - (m::modified_bessel_k1(input[i]) / input[i]), g[i]);
+}
+
+// nan_replaced: out = where(isnan(input), none, where(isposinf(input), high, where(isneginf(input), low, input)))
+template <class T>
+void nan_replaced(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T none = scalar_to<T>(params[0]);
+  const T high = scalar_to<T>(params[1]);
+  const T low = scalar_to<T>(params[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isnan(input[i]), none, m::where<T>(m::isposinf(input[i]),
+      high, m::where<T>(m::isneginf(input[i]), low, input[i])));
+}
+
+// nan_replaced, gradient of input: strong_mul(where(isnan(input), 0, where(isposinf(input), 0, where(isneginf(input), 0, 1))), g)
+template <class T>
+void nan_replaced_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(m::isnan(input[i]), T(0),
+      m::where<T>(m::isposinf(input[i]), T(0), m::where<T>(m::isneginf(input[i]), T(0), T(1)))), g[i]);
 }
 
 // ndtr: out = ndtr(input)
@@ -226,6 +275,17 @@ void round(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::round(input[i]);
 }
 
+// round_scaled: out = round(input * up / down) / up * down
+template <class T>
+void round_scaled(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T up = scalar_to<T>(params[0]);
+  const T down = scalar_to<T>(params[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (m::round((input[i] * up) / down) / up) * down;
+}
+
 // rsqrt: out = rsqrt(input)
 template <class T>
 void rsqrt(std::int64_t n, char* const* data, const Scalar*) {
@@ -308,51 +368,18 @@ void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       T(1.7580993408473766) * m::exp(input[i])), g[i]);
 }
 
-// sgn: out = sgn(input)
-template <class T>
-void sgn(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sgn(input[i]);
-}
-
-// sigmoid: out = sigmoid(input)
-template <class T>
-void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sigmoid(input[i]);
-}
-
-// sigmoid, gradient of input: strong_mul(conj(out * (1 - out)), g)
-template <class T>
-void sigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* out = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] * (T(1) - out[i])), g[i]);
-}
-
-// sign: out = sign(input)
-template <class T>
-void sign(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sign(input[i]);
-}
-
 }  // namespace
 
 extern const LoopSet unary_4_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1<float>, modified_bessel_i1<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, modified_bessel_i1_vjp_input<float>, modified_bessel_i1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k0<float>, modified_bessel_k0<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k0_vjp_input<float>, modified_bessel_k0_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k1<float>, modified_bessel_k1<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, modified_bessel_k1_vjp_input<float>, modified_bessel_k1_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, nan_replaced<float>, nan_replaced<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, nan_replaced_vjp_input<float>, nan_replaced_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ndtr<float>, ndtr<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ndtr_vjp_input<float>, ndtr_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ndtri<float>, ndtri<double>, nullptr, nullptr}},
@@ -370,6 +397,7 @@ extern const LoopSet unary_4_loops[] = {
     {{nullptr, relu6<std::int32_t>, relu6<std::int64_t>, relu6<std::uint64_t>, relu6<float>, relu6<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, relu6_vjp_input<float>, relu6_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, round<std::int32_t>, round<std::int64_t>, round<std::uint64_t>, round<float>, round<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, round_scaled<float>, round_scaled<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt<float>, rsqrt<double>, rsqrt<c64>, rsqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, rsqrt_vjp_input<float>, rsqrt_vjp_input<double>, rsqrt_vjp_input<c64>, rsqrt_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k0<float>, scaled_modified_bessel_k0<double>, nullptr, nullptr}},
@@ -378,10 +406,6 @@ extern const LoopSet unary_4_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, scaled_modified_bessel_k1_vjp_input<float>, scaled_modified_bessel_k1_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, selu<float>, selu<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, selu_vjp_input<float>, selu_vjp_input<double>, nullptr, nullptr}},
-    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, sigmoid<c64>, sigmoid<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, sigmoid_vjp_input<c64>, sigmoid_vjp_input<c128>}},
-    {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,6 +7,43 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
+// sgn: out = sgn(input)
+template <class T>
+void sgn(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sgn(input[i]);
+}
+
+// sigmoid: out = sigmoid(input)
+template <class T>
+void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sigmoid(input[i]);
+}
+
+// sigmoid, gradient of input: strong_mul(conj(out * (1 - out)), g)
+template <class T>
+void sigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* out = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(out[i] * (T(1) - out[i])), g[i]);
+}
+
+// sign: out = sign(input)
+template <class T>
+void sign(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::sign(input[i]);
+}
+
 // silu: out = input * sigmoid(input)
 template <class T>
 void silu(std::int64_t n, char* const* data, const Scalar*) {
@@ -376,6 +413,10 @@ void trunc(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet unary_5_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
+    {{sgn<bool>, sgn<std::int32_t>, sgn<std::int64_t>, sgn<std::uint64_t>, sgn<float>, sgn<double>, sgn<c64>, sgn<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, sigmoid<float>, sigmoid<double>, sigmoid<c64>, sigmoid<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, sigmoid_vjp_input<float>, sigmoid_vjp_input<double>, sigmoid_vjp_input<c64>, sigmoid_vjp_input<c128>}},
+    {{sign<bool>, sign<std::int32_t>, sign<std::int64_t>, sign<std::uint64_t>, sign<float>, sign<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, silu<float>, silu<double>, silu<c64>, silu<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, silu_vjp_input<float>, silu_vjp_input<double>, silu_vjp_input<c64>, silu_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sin<float>, sin<double>, sin<c64>, sin<c128>}},

@@ -56,6 +56,10 @@ enum : int {
 namespace ops {
 
 // Of other shards.
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
+Storage div_rounded(const Storage& input, const Storage& other, std::string_view rounding_mode);
+TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std::string_view rounding_mode);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
@@ -106,27 +110,27 @@ constexpr ElementwiseSpec kAddSpec{&AddBackward::schema_v1, 2};
 constexpr ElementwiseSpec kAddVjpOtherSpec{&AddBackward::schema_v1, 1};
 
 TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kAddVjpOtherSpec, loops[kAddVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(alpha)), g);
 }
 
-TensorRef add_tangent_other(const Scalar& alpha, const TensorRef& t) { return strong_mul(number<TensorRef>(alpha), t); }
-
-TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef add_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::add(in[0], in[1], alpha));
 }
 
-TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef add__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::InPlace in(AddBackward::schema_v1, {&input, &other});
   ops::add_(in[0], in[1], alpha);
   return input;
 }
 
-void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void add_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), add_tangent_other(alpha, wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(add_vjp_other(conj_of(wiring::tangent(other)), alpha)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -137,7 +141,7 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kAddSpec, loops[kAdd], {&input, &other}, {alpha});
 }
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return add_batched(input, other, alpha);
   TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -154,13 +158,13 @@ TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return add__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(AddBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = add(input, other, alpha);
+    dual = add(wiring::before_change(input, input), wiring::before_change(other, input), alpha);
   Ref<AddBackward> node;
   if (record) {
     node = make_node<AddBackward>();
@@ -177,7 +181,7 @@ TensorRef add_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef add_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(AddBackward::schema_v1, out_, add(input, other, alpha));
   wiring::check_out(AddBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(AddBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
@@ -222,48 +226,36 @@ constexpr ElementwiseSpec kAtan2VjpInputSpec{&Atan2Backward::schema_v1, 3};
 constexpr ElementwiseSpec kAtan2VjpOtherSpec{&Atan2Backward::schema_v1, 3};
 
 TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
       add(square(input), square(other), Scalar(1)))), g);
 }
 
 TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
       add(square(input), square(other), Scalar(1)))), g);
 }
 
-TensorRef atan2_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
-      add(square(input), square(other), Scalar(1)))), t);
-}
-
-TensorRef atan2_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
-      add(square(input), square(other), Scalar(1)))), t);
-}
-
-TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::atan2(in[0], in[1]));
 }
 
-TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(Atan2Backward::schema_v1, {&input, &other});
   ops::atan2_(in[0], in[1]);
   return input;
 }
 
-void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void atan2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atan2_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), atan2_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), atan2_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), atan2_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -272,7 +264,7 @@ Storage atan2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kAtan2Spec, loops[kAtan2], {&input, &other});
 }
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return atan2_batched(input, other);
   TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -290,13 +282,13 @@ TensorRef atan2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return atan2__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(Atan2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = atan2(input, other);
+    dual = atan2(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<Atan2Backward> node;
   if (record) {
     node = make_node<Atan2Backward>();
@@ -304,7 +296,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kAtan2Spec, loops[kAtan2], input->storage(), {&input->storage(), &other->storage()});
@@ -313,7 +305,7 @@ TensorRef atan2_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef atan2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(Atan2Backward::schema_v1, out_, atan2(input, other));
   wiring::check_out(Atan2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -360,31 +352,28 @@ constexpr ElementwiseSpec kBceLogitsVjpInputSpec{&BceLogitsBackward::schema_v1, 
 constexpr ElementwiseSpec kBceLogitsVjpTargetSpec{&BceLogitsBackward::schema_v1, 2};
 
 TensorRef bce_logits_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsVjpInputSpec, loops[kBceLogitsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), sigmoid(neg(input)),
       Scalar(1)), g);
 }
 
-TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) { return strong_mul(neg(input), g); }
-
-TensorRef bce_logits_tangent_input(const TensorRef& target, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), sigmoid(neg(input)),
-      Scalar(1)), t);
+TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsVjpTargetSpec, loops[kBceLogitsVjpTarget], {&g, &input})) return fast;
+  return strong_mul(neg(input), g);
 }
 
-TensorRef bce_logits_tangent_target(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(input), t); }
-
-TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef bce_logits_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::bce_logits(in[0], in[1]));
 }
 
-void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void bce_logits_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_logits_tangent_input(wiring::primal(target), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_logits_vjp_input(wiring::tangent(input), wiring::primal(target),
+        wiring::primal(input)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_logits_tangent_target(wiring::primal(input), wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_logits_vjp_target(wiring::tangent(target), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -395,7 +384,7 @@ Storage bce_logits(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceLogitsSpec, loops[kBceLogits], {&input, &target});
 }
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return bce_logits_batched(input, target);
   TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -447,6 +436,7 @@ constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3}
 constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
 
 TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
       div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
@@ -459,39 +449,23 @@ TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const 
 }
 
 TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, &input})) return fast;
   return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), g);
 }
 
-TensorRef bce_probs_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      div(mul(number<TensorRef>(Scalar(-0.5)), target), input), div(neg(target), input))), where(lt(log1p(neg(input)),
-      number<TensorRef>(Scalar(std::int64_t(-100)))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(eq(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))),
-      div(mul(number<TensorRef>(Scalar(-0.5)), sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1))),
-      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))), div(sub(target,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))))), Scalar(1)), t);
-}
-
-TensorRef bce_probs_tangent_target(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
-      number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), t);
-}
-
-TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef bce_probs_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::bce_probs(in[0], in[1]));
 }
 
-void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void bce_probs_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_probs_tangent_input(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_probs_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_probs_tangent_target(wiring::primal(input), wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_probs_vjp_target(wiring::tangent(target), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -502,7 +476,7 @@ Storage bce_probs(const Storage& input, const Storage& target) {
   return kernels::elementwise(kBceProbsSpec, loops[kBceProbs], {&input, &target});
 }
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return bce_probs_batched(input, target);
   TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -552,23 +526,20 @@ constexpr ElementwiseSpec kChebyshevTSpec{&ChebyshevTBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevTVjpXSpec{&ChebyshevTBackward::schema_v1, 3};
 
 TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_t_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_t_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_t(in[0], in[1], order));
 }
 
-void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_t_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_t_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_t_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -577,7 +548,7 @@ Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevTSpec, loops[kChebyshevT], {&x, &degree}, {order});
 }
 TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_t_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_t(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -622,23 +593,20 @@ constexpr ElementwiseSpec kChebyshevUSpec{&ChebyshevUBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevUVjpXSpec{&ChebyshevUBackward::schema_v1, 3};
 
 TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_u_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_u_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_u(in[0], in[1], order));
 }
 
-void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_u_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_u_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_u_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -647,7 +615,7 @@ Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevUSpec, loops[kChebyshevU], {&x, &degree}, {order});
 }
 TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_u_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_u(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -692,23 +660,20 @@ constexpr ElementwiseSpec kChebyshevVSpec{&ChebyshevVBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevVVjpXSpec{&ChebyshevVBackward::schema_v1, 3};
 
 TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_v_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_v_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_v(in[0], in[1], order));
 }
 
-void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_v_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_v_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_v_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -717,7 +682,7 @@ Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevVSpec, loops[kChebyshevV], {&x, &degree}, {order});
 }
 TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_v_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_v(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -762,23 +727,20 @@ constexpr ElementwiseSpec kChebyshevWSpec{&ChebyshevWBackward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kChebyshevWVjpXSpec{&ChebyshevWBackward::schema_v1, 3};
 
 TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef chebyshev_w_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_w_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::chebyshev_w(in[0], in[1], order));
 }
 
-void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void chebyshev_w_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), chebyshev_w_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), chebyshev_w_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -787,7 +749,7 @@ Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order)
   return kernels::elementwise(kChebyshevWSpec, loops[kChebyshevW], {&x, &degree}, {order});
 }
 TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_w_batched(x, degree, order);
   TensorRef out = wiring::wrap(chebyshev_w(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -834,43 +796,34 @@ constexpr ElementwiseSpec kClampMaxVjpInputSpec{&ClampMaxBackward::schema_v1, 3}
 constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
 TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+  if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
   return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
 TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+  if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
   return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_max_tangent_input(const TensorRef& input, const TensorRef& max, const TensorRef& t) {
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef clamp_max_tangent_max(const TensorRef& input, const TensorRef& max, const TensorRef& t) {
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
   const batch::Broadcast in({&input, &max});
   return in.wrap(ops::clamp_max(in[0], in[1]));
 }
 
-TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max__batched(const TensorRef& input, const TensorRef& max) {
   const batch::InPlace in(ClampMaxBackward::schema_v1, {&input, &max});
   ops::clamp_max_(in[0], in[1]);
   return input;
 }
 
-void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
+TP_COLD void clamp_max_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_max_tangent_input(wiring::primal(input), wiring::primal(max),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_max_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(max)));
   if (wiring::tangent(max))
-    sum = plus(std::move(sum), clamp_max_tangent_max(wiring::primal(input), wiring::primal(max), wiring::tangent(max)));
+    sum = plus(std::move(sum), clamp_max_vjp_max(wiring::tangent(max), wiring::primal(input), wiring::primal(max)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -879,7 +832,7 @@ Storage clamp_max(const Storage& input, const Storage& max) {
   return kernels::elementwise(kClampMaxSpec, loops[kClampMax], {&input, &max});
 }
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+  if (TP_UNLIKELY(batch::any(input, max)))
     return clamp_max_batched(input, max);
   TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
   if (wiring::records(input, max)) {
@@ -897,13 +850,13 @@ TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
   return out;
 }
 TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, max))
+  if (TP_UNLIKELY(batch::any(input, max)))
     return clamp_max__batched(input, max);
   const bool record = wiring::records(input, max);
   wiring::check_inplace(ClampMaxBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &max}))
-    dual = clamp_max(input, max);
+    dual = clamp_max(wiring::before_change(input, input), wiring::before_change(max, input));
   Ref<ClampMaxBackward> node;
   if (record) {
     node = make_node<ClampMaxBackward>();
@@ -911,7 +864,7 @@ TensorRef clamp_max_(const TensorRef& input, const TensorRef& max) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, max);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, max);
   }
   kernels::elementwise_into(kClampMaxSpec, loops[kClampMax], input->storage(), {&input->storage(), &max->storage()});
@@ -954,43 +907,34 @@ constexpr ElementwiseSpec kClampMinVjpInputSpec{&ClampMinBackward::schema_v1, 3}
 constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
 TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+  if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
   return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
 TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+  if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
   return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_min_tangent_input(const TensorRef& input, const TensorRef& min, const TensorRef& t) {
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef clamp_min_tangent_min(const TensorRef& input, const TensorRef& min, const TensorRef& t) {
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
   const batch::Broadcast in({&input, &min});
   return in.wrap(ops::clamp_min(in[0], in[1]));
 }
 
-TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min__batched(const TensorRef& input, const TensorRef& min) {
   const batch::InPlace in(ClampMinBackward::schema_v1, {&input, &min});
   ops::clamp_min_(in[0], in[1]);
   return input;
 }
 
-void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
+TP_COLD void clamp_min_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_min_tangent_input(wiring::primal(input), wiring::primal(min),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_min_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(min)));
   if (wiring::tangent(min))
-    sum = plus(std::move(sum), clamp_min_tangent_min(wiring::primal(input), wiring::primal(min), wiring::tangent(min)));
+    sum = plus(std::move(sum), clamp_min_vjp_min(wiring::tangent(min), wiring::primal(input), wiring::primal(min)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -999,7 +943,7 @@ Storage clamp_min(const Storage& input, const Storage& min) {
   return kernels::elementwise(kClampMinSpec, loops[kClampMin], {&input, &min});
 }
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+  if (TP_UNLIKELY(batch::any(input, min)))
     return clamp_min_batched(input, min);
   TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
   if (wiring::records(input, min)) {
@@ -1017,13 +961,13 @@ TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
   return out;
 }
 TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min))
+  if (TP_UNLIKELY(batch::any(input, min)))
     return clamp_min__batched(input, min);
   const bool record = wiring::records(input, min);
   wiring::check_inplace(ClampMinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min}))
-    dual = clamp_min(input, min);
+    dual = clamp_min(wiring::before_change(input, input), wiring::before_change(min, input));
   Ref<ClampMinBackward> node;
   if (record) {
     node = make_node<ClampMinBackward>();
@@ -1031,7 +975,7 @@ TensorRef clamp_min_(const TensorRef& input, const TensorRef& min) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, min);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, min);
   }
   kernels::elementwise_into(kClampMinSpec, loops[kClampMin], input->storage(), {&input->storage(), &min->storage()});
@@ -1073,29 +1017,26 @@ constexpr ElementwiseSpec kCopysignSpec{&CopysignBackward::schema_v1, 2, 0, Prom
 constexpr ElementwiseSpec kCopysignVjpInputSpec{&CopysignBackward::schema_v1, 3};
 
 TensorRef copysign_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kCopysignVjpInputSpec, loops[kCopysignVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
-TensorRef copysign_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), t);
-}
-
-TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef copysign_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::copysign(in[0], in[1]));
 }
 
-TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef copysign__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(CopysignBackward::schema_v1, {&input, &other});
   ops::copysign_(in[0], in[1]);
   return input;
 }
 
-void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void copysign_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), copysign_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), copysign_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1104,7 +1045,7 @@ Storage copysign(const Storage& input, const Storage& other) {
   return kernels::elementwise(kCopysignSpec, loops[kCopysign], {&input, &other});
 }
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return copysign_batched(input, other);
   TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1122,13 +1063,13 @@ TensorRef copysign(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return copysign__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(CopysignBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = copysign(input, other);
+    dual = copysign(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<CopysignBackward> node;
   if (record) {
     node = make_node<CopysignBackward>();
@@ -1136,7 +1077,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (input->requires_grad()) back.save(0, wiring::copied(input));
     if (input->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kCopysignSpec, loops[kCopysign], input->storage(), {&input->storage(), &other->storage()});
@@ -1145,7 +1086,7 @@ TensorRef copysign_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef copysign_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(CopysignBackward::schema_v1, out_, copysign(input, other));
   wiring::check_out(CopysignBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1189,38 +1130,33 @@ constexpr ElementwiseSpec kDivVjpInputSpec{&DivBackward::schema_v1, 2};
 constexpr ElementwiseSpec kDivVjpOtherSpec{&DivBackward::schema_v1, 3};
 
 TensorRef div_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kDivVjpInputSpec, loops[kDivVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
 TensorRef div_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kDivVjpOtherSpec, loops[kDivVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(conj_of(div(neg(out), other)), g);
 }
 
-TensorRef div_tangent_input(const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), other), t);
-}
-
-TensorRef div_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(neg(out), other), t);
-}
-
-TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef div_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::div(in[0], in[1]));
 }
 
-TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef div__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(DivBackward::schema_v1, {&input, &other});
   ops::div_(in[0], in[1]);
   return input;
 }
 
-void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void div_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), div_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(div_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), div_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(div_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(out),
+        wiring::primal(other))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1229,7 +1165,7 @@ Storage div(const Storage& input, const Storage& other) {
   return kernels::elementwise(kDivSpec, loops[kDiv], {&input, &other});
 }
 TensorRef div(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return div_batched(input, other);
   TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1247,13 +1183,13 @@ TensorRef div(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef div_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return div__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(DivBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = div(input, other);
+    dual = div(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<DivBackward> node;
   if (record) {
     node = make_node<DivBackward>();
@@ -1265,12 +1201,12 @@ TensorRef div_(const TensorRef& input, const TensorRef& other) {
   }
   kernels::elementwise_into(kDivSpec, loops[kDiv], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (node && node->next_edges()[1].node) node->save(1, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node && node->next_edges()[1].node) node->save(1, input);
   return input;
 }
 TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(DivBackward::schema_v1, out_, div(input, other));
   wiring::check_out(DivBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1305,6 +1241,40 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
+// div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out
+//   out = input / other if rounding_mode == None else div_rounded(input, other, rounding_mode)
+
+namespace {
+constexpr OpSchema kDiv1Schema{"div", "div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V div_1_compose(const V& input, const V& other, std::optional<std::string_view> rounding_mode) {
+  return (!rounding_mode.has_value() ? div(input, other) : div_rounded(input, other, *rounding_mode));
+}
+}  // namespace
+
+Storage div(const Storage& input, const Storage& other, std::optional<std::string_view> rounding_mode) {
+  return on_tensors([&] { return div(tensors_of(input), tensors_of(other), rounding_mode); });
+}
+TensorRef div(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode) {
+  return div_1_compose<TensorRef>(input, other, rounding_mode);
+}
+TensorRef div_(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return batch::assign(kDiv1Schema, input, div(batch::kept(input, other), other, rounding_mode));
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(kDiv1Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = div(wiring::before_change(input, input), wiring::before_change(other, input), rounding_mode);
+  TensorRef result = record ? div(clone(input), other, rounding_mode) : div(input, other, rounding_mode);
+  kernels::copy_broadcast("div_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // floor_divide(Tensor input, Tensor other) -> Tensor out
 //   out = input // other
 //   d input = 0
@@ -1314,18 +1284,18 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
 namespace {
 constexpr ElementwiseSpec kFloorDivideSpec{&FloorDivideBackward::schema_v1, 2};
 
-TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef floor_divide_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::floor_divide(in[0], in[1]));
 }
 
-TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef floor_divide__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(FloorDivideBackward::schema_v1, {&input, &other});
   ops::floor_divide_(in[0], in[1]);
   return input;
 }
 
-void floor_divide_set_tangent(const TensorRef& out) {
+TP_COLD void floor_divide_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1335,7 +1305,7 @@ Storage floor_divide(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFloorDivideSpec, loops[kFloorDivide], {&input, &other});
 }
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return floor_divide_batched(input, other);
   TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1351,13 +1321,13 @@ TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return floor_divide__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FloorDivideBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = floor_divide(input, other);
+    dual = floor_divide(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<FloorDivideBackward> node;
   if (record) {
     node = make_node<FloorDivideBackward>();
@@ -1373,7 +1343,7 @@ TensorRef floor_divide_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef floor_divide_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FloorDivideBackward::schema_v1, out_, floor_divide(input, other));
   wiring::check_out(FloorDivideBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1411,38 +1381,28 @@ constexpr ElementwiseSpec kFmaxVjpInputSpec{&FmaxBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFmaxVjpOtherSpec{&FmaxBackward::schema_v1, 3};
 
 TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef fmax_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef fmax_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmax(in[0], in[1]));
 }
 
-void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmax_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), fmax_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), fmax_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmax_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmax_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1451,7 +1411,7 @@ Storage fmax(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmaxSpec, loops[kFmax], {&input, &other});
 }
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmax_batched(input, other);
   TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1469,7 +1429,7 @@ TensorRef fmax(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FmaxBackward::schema_v1, out_, fmax(input, other));
   wiring::check_out(FmaxBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1516,38 +1476,28 @@ constexpr ElementwiseSpec kFminVjpInputSpec{&FminBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFminVjpOtherSpec{&FminBackward::schema_v1, 3};
 
 TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef fmin_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef fmin_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmin(in[0], in[1]));
 }
 
-void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmin_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), fmin_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), fmin_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmin_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmin_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1556,7 +1506,7 @@ Storage fmin(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFminSpec, loops[kFmin], {&input, &other});
 }
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmin_batched(input, other);
   TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1574,7 +1524,7 @@ TensorRef fmin(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FminBackward::schema_v1, out_, fmin(input, other));
   wiring::check_out(FminBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

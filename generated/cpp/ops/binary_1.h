@@ -294,6 +294,11 @@ TP_API TensorRef div(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef div_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef div_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// div(Tensor input, Tensor other, *, str? rounding_mode) -> Tensor out
+TP_API Storage div(const Storage& input, const Storage& other, std::optional<std::string_view> rounding_mode);
+TP_API TensorRef div(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode);
+TP_API TensorRef div_(const TensorRef& input, const TensorRef& other, std::optional<std::string_view> rounding_mode);
+
 // floor_divide(Tensor input, Tensor other) -> Tensor out
 TP_API Storage floor_divide(const Storage& input, const Storage& other);
 TP_API TensorRef floor_divide(const TensorRef& input, const TensorRef& other);

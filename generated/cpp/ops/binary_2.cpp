@@ -93,30 +93,26 @@ constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
 constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
 
 TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(trunc(div(input, other))), g);
 }
 
-TensorRef fmod_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(trunc(div(input, other))), t);
-}
-
-TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::fmod(in[0], in[1]));
 }
 
-TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
   ops::fmod_(in[0], in[1]);
   return input;
 }
 
-void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmod_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), fmod_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -125,7 +121,7 @@ Storage fmod(const Storage& input, const Storage& other) {
   return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
 }
 TensorRef fmod(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmod_batched(input, other);
   TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -143,13 +139,13 @@ TensorRef fmod(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return fmod__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(FmodBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = fmod(input, other);
+    dual = fmod(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<FmodBackward> node;
   if (record) {
     node = make_node<FmodBackward>();
@@ -157,7 +153,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
@@ -166,7 +162,7 @@ TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
   wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -205,12 +201,12 @@ namespace {
 constexpr OpSchema kGcdSchema{"gcd", "gcd(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGcdSpec{&kGcdSchema, 2};
 
-TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gcd_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::gcd(in[0], in[1]));
 }
 
-TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gcd__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGcdSchema, {&input, &other});
   ops::gcd_(in[0], in[1]);
   return input;
@@ -221,13 +217,13 @@ Storage gcd(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGcdSpec, loops[kGcd], {&input, &other});
 }
 TensorRef gcd(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gcd_batched(input, other);
   TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
   return out;
 }
 TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gcd__batched(input, other);
   wiring::check_inplace(kGcdSchema, input, false);
   kernels::elementwise_into(kGcdSpec, loops[kGcd], input->storage(), {&input->storage(), &other->storage()});
@@ -235,7 +231,7 @@ TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGcdSchema, out_, gcd(input, other));
   wiring::check_out(kGcdSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -256,12 +252,12 @@ constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor
     true};
 constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
 
-TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
+TP_COLD TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
   const batch::Broadcast in({&input, &values});
   return in.wrap(ops::heaviside(in[0], in[1]));
 }
 
-TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
+TP_COLD TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
   const batch::InPlace in(kHeavisideSchema, {&input, &values});
   ops::heaviside_(in[0], in[1]);
   return input;
@@ -272,13 +268,13 @@ Storage heaviside(const Storage& input, const Storage& values) {
   return kernels::elementwise(kHeavisideSpec, loops[kHeaviside], {&input, &values});
 }
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+  if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside_batched(input, values);
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
   return out;
 }
 TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values))
+  if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside__batched(input, values);
   wiring::check_inplace(kHeavisideSchema, input, false);
   kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
@@ -287,7 +283,7 @@ TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
   return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, values, out_))
+  if (TP_UNLIKELY(batch::any(input, values, out_)))
     return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
   wiring::check_out(kHeavisideSchema, out_, {&input, &values});
   const Storage* const operands[] = {&input->storage(), &values->storage()};
@@ -311,23 +307,20 @@ constexpr ElementwiseSpec kHermiteHSpec{&HermiteHBackward::schema_v1, 2, 0, Prom
 constexpr ElementwiseSpec kHermiteHVjpXSpec{&HermiteHBackward::schema_v1, 3};
 
 TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef hermite_h_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_h_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::hermite_h(in[0], in[1], order));
 }
 
-void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void hermite_h_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), hermite_h_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), hermite_h_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -336,7 +329,7 @@ Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order) {
   return kernels::elementwise(kHermiteHSpec, loops[kHermiteH], {&x, &degree}, {order});
 }
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_h_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_h(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -381,23 +374,20 @@ constexpr ElementwiseSpec kHermiteHeSpec{&HermiteHeBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kHermiteHeVjpXSpec{&HermiteHeBackward::schema_v1, 3};
 
 TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef hermite_he_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_he_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::hermite_he(in[0], in[1], order));
 }
 
-void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void hermite_he_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), hermite_he_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), hermite_he_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -406,7 +396,7 @@ Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kHermiteHeSpec, loops[kHermiteHe], {&x, &degree}, {order});
 }
 TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_he_batched(x, degree, order);
   TensorRef out = wiring::wrap(hermite_he(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -453,38 +443,30 @@ constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
 
 TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  if (TensorRef fast = fused(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
       Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
 }
 
 TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+  if (TensorRef fast = fused(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
 }
 
-TensorRef huber_tangent_input(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
-      Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-TensorRef huber_tangent_target(const TensorRef& input, const TensorRef& target, double delta, const TensorRef& t) {
-  return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
-      Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), t);
-}
-
-TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD TensorRef huber_batched(const TensorRef& input, const TensorRef& target, double delta) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::huber(in[0], in[1], delta));
 }
 
-void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD void huber_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double delta) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), huber_tangent_input(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), huber_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(target),
+        delta));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), huber_tangent_target(wiring::primal(input), wiring::primal(target), delta,
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), huber_vjp_target(wiring::tangent(target), wiring::primal(input), wiring::primal(target),
+        delta));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -495,7 +477,7 @@ Storage huber(const Storage& input, const Storage& target, double delta) {
   return kernels::elementwise(kHuberSpec, loops[kHuber], {&input, &target}, {delta});
 }
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return huber_batched(input, target, delta);
   TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
   if (wiring::records(input, target)) {
@@ -548,42 +530,34 @@ constexpr ElementwiseSpec kHypotVjpInputSpec{&HypotBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
 
 TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), g);
 }
 
 TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
 }
 
-TensorRef hypot_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), t);
-}
-
-TensorRef hypot_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), t);
-}
-
-TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::hypot(in[0], in[1]));
 }
 
-TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef hypot__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(HypotBackward::schema_v1, {&input, &other});
   ops::hypot_(in[0], in[1]);
   return input;
 }
 
-void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void hypot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hypot_tangent_input(wiring::primal(out), wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hypot_vjp_input(wiring::tangent(input), wiring::primal(out), wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), hypot_tangent_other(wiring::primal(out), wiring::primal(other), wiring::tangent(other)));
+    sum = plus(std::move(sum), hypot_vjp_other(wiring::tangent(other), wiring::primal(out), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -594,7 +568,7 @@ Storage hypot(const Storage& input, const Storage& other) {
   return kernels::elementwise(kHypotSpec, loops[kHypot], {&input, &other});
 }
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return hypot_batched(input, other);
   TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -613,13 +587,13 @@ TensorRef hypot(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return hypot__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(HypotBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = hypot(input, other);
+    dual = hypot(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<HypotBackward> node;
   if (record) {
     node = make_node<HypotBackward>();
@@ -627,17 +601,17 @@ TensorRef hypot_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (input->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kHypotSpec, loops[kHypot], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(2, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(2, input);
   return input;
 }
 TensorRef hypot_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(HypotBackward::schema_v1, out_, hypot(input, other));
   wiring::check_out(HypotBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -683,33 +657,28 @@ constexpr ElementwiseSpec kIgammaSpec{&IgammaBackward::schema_v1, 2, 0, Promote:
 constexpr ElementwiseSpec kIgammaVjpOtherSpec{&IgammaBackward::schema_v1, 3};
 
 TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other), other,
       Scalar(1)), lgamma(input), Scalar(1))), g);
 }
 
-TensorRef igamma_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other), other,
-      Scalar(1)), lgamma(input), Scalar(1))), t);
-}
-
-TensorRef igamma_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::igamma(in[0], in[1]));
 }
 
-TensorRef igamma__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(IgammaBackward::schema_v1, {&input, &other});
   ops::igamma_(in[0], in[1]);
   return input;
 }
 
-void igamma_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void igamma_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(IgammaBackward::schema_v1, "input",
       "the derivative in the order has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), igamma_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), igamma_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -718,7 +687,7 @@ Storage igamma(const Storage& input, const Storage& other) {
   return kernels::elementwise(kIgammaSpec, loops[kIgamma], {&input, &other});
 }
 TensorRef igamma(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igamma_batched(input, other);
   TensorRef out = wiring::wrap(igamma(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -736,13 +705,13 @@ TensorRef igamma(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igamma__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = igamma(input, other);
+    dual = igamma(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<IgammaBackward> node;
   if (record) {
     node = make_node<IgammaBackward>();
@@ -750,7 +719,7 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kIgammaSpec, loops[kIgamma], input->storage(), {&input->storage(), &other->storage()});
@@ -759,7 +728,7 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef igamma_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(IgammaBackward::schema_v1, out_, igamma(input, other));
   wiring::check_out(IgammaBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -802,33 +771,28 @@ constexpr ElementwiseSpec kIgammacSpec{&IgammacBackward::schema_v1, 2, 0, Promot
 constexpr ElementwiseSpec kIgammacVjpOtherSpec{&IgammacBackward::schema_v1, 3};
 
 TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other),
       other, Scalar(1)), lgamma(input), Scalar(1)))), g);
 }
 
-TensorRef igammac_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other),
-      other, Scalar(1)), lgamma(input), Scalar(1)))), t);
-}
-
-TensorRef igammac_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::igammac(in[0], in[1]));
 }
 
-TensorRef igammac__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(IgammacBackward::schema_v1, {&input, &other});
   ops::igammac_(in[0], in[1]);
   return input;
 }
 
-void igammac_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void igammac_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(IgammacBackward::schema_v1, "input",
       "the derivative in the order has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), igammac_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), igammac_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -837,7 +801,7 @@ Storage igammac(const Storage& input, const Storage& other) {
   return kernels::elementwise(kIgammacSpec, loops[kIgammac], {&input, &other});
 }
 TensorRef igammac(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igammac_batched(input, other);
   TensorRef out = wiring::wrap(igammac(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -855,13 +819,13 @@ TensorRef igammac(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return igammac__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(IgammacBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = igammac(input, other);
+    dual = igammac(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<IgammacBackward> node;
   if (record) {
     node = make_node<IgammacBackward>();
@@ -869,7 +833,7 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kIgammacSpec, loops[kIgammac], input->storage(), {&input->storage(), &other->storage()});
@@ -878,7 +842,7 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef igammac_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(IgammacBackward::schema_v1, out_, igammac(input, other));
   wiring::check_out(IgammacBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -920,23 +884,20 @@ constexpr ElementwiseSpec kLaguerreLSpec{&LaguerreLBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kLaguerreLVjpXSpec{&LaguerreLBackward::schema_v1, 3};
 
 TensorRef laguerre_l_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kLaguerreLVjpXSpec, loops[kLaguerreLVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef laguerre_l_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef laguerre_l_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef laguerre_l_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::laguerre_l(in[0], in[1], order));
 }
 
-void laguerre_l_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void laguerre_l_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), laguerre_l_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), laguerre_l_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -945,7 +906,7 @@ Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kLaguerreLSpec, loops[kLaguerreL], {&x, &degree}, {order});
 }
 TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return laguerre_l_batched(x, degree, order);
   TensorRef out = wiring::wrap(laguerre_l(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -987,12 +948,12 @@ namespace {
 constexpr OpSchema kLcmSchema{"lcm", "lcm(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLcmSpec{&kLcmSchema, 2};
 
-TensorRef lcm_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lcm_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::lcm(in[0], in[1]));
 }
 
-TensorRef lcm__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lcm__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLcmSchema, {&input, &other});
   ops::lcm_(in[0], in[1]);
   return input;
@@ -1003,13 +964,13 @@ Storage lcm(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLcmSpec, loops[kLcm], {&input, &other});
 }
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lcm_batched(input, other);
   TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
   return out;
 }
 TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lcm__batched(input, other);
   wiring::check_inplace(kLcmSchema, input, false);
   kernels::elementwise_into(kLcmSpec, loops[kLcm], input->storage(), {&input->storage(), &other->storage()});
@@ -1017,7 +978,7 @@ TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef lcm_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLcmSchema, out_, lcm(input, other));
   wiring::check_out(kLcmSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1041,36 +1002,33 @@ constexpr ElementwiseSpec kLdexpSpec{&LdexpBackward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
 
-TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(exp2(other), g); }
+TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
+  return strong_mul(exp2(other), g);
+}
 
 TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), g);
 }
 
-TensorRef ldexp_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(exp2(other), t); }
-
-TensorRef ldexp_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), t);
-}
-
-TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ldexp(in[0], in[1]));
 }
 
-TensorRef ldexp__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ldexp__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(LdexpBackward::schema_v1, {&input, &other});
   ops::ldexp_(in[0], in[1]);
   return input;
 }
 
-void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ldexp_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), ldexp_vjp_input(wiring::tangent(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), ldexp_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), ldexp_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1079,7 +1037,7 @@ Storage ldexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLdexpSpec, loops[kLdexp], {&input, &other});
 }
 TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ldexp_batched(input, other);
   TensorRef out = wiring::wrap(ldexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1097,13 +1055,13 @@ TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ldexp__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(LdexpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = ldexp(input, other);
+    dual = ldexp(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<LdexpBackward> node;
   if (record) {
     node = make_node<LdexpBackward>();
@@ -1111,7 +1069,7 @@ TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kLdexpSpec, loops[kLdexp], input->storage(), {&input->storage(), &other->storage()});
@@ -1120,7 +1078,7 @@ TensorRef ldexp_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ldexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(LdexpBackward::schema_v1, out_, ldexp(input, other));
   wiring::check_out(LdexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1165,23 +1123,20 @@ constexpr ElementwiseSpec kLegendrePSpec{&LegendrePBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kLegendrePVjpXSpec{&LegendrePBackward::schema_v1, 3};
 
 TensorRef legendre_p_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+  if (TensorRef fast = fused(kLegendrePVjpXSpec, loops[kLegendrePVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), g);
 }
 
-TensorRef legendre_p_tangent_x(const TensorRef& x, const TensorRef& degree, std::int64_t order, const TensorRef& t) {
-  return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), t);
-}
-
-TensorRef legendre_p_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef legendre_p_batched(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   const batch::Broadcast in({&x, &degree});
   return in.wrap(ops::legendre_p(in[0], in[1], order));
 }
 
-void legendre_p_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD void legendre_p_set_tangent(const TensorRef& out, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(x))
-    sum = plus(std::move(sum), legendre_p_tangent_x(wiring::primal(x), wiring::primal(degree), order,
-        wiring::tangent(x)));
+    sum = plus(std::move(sum), legendre_p_vjp_x(wiring::tangent(x), wiring::primal(x), wiring::primal(degree), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1190,7 +1145,7 @@ Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order) 
   return kernels::elementwise(kLegendrePSpec, loops[kLegendreP], {&x, &degree}, {order});
 }
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(x, degree))
+  if (TP_UNLIKELY(batch::any(x, degree)))
     return legendre_p_batched(x, degree, order);
   TensorRef out = wiring::wrap(legendre_p(x->storage(), degree->storage(), order));
   if (wiring::records(x)) {
@@ -1237,38 +1192,28 @@ constexpr ElementwiseSpec kLogaddexpVjpInputSpec{&LogaddexpBackward::schema_v1, 
 constexpr ElementwiseSpec kLogaddexpVjpOtherSpec{&LogaddexpBackward::schema_v1, 3};
 
 TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(input, out, Scalar(1)))), g);
 }
 
 TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), g);
 }
 
-TensorRef logaddexp_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(input, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logaddexp(in[0], in[1]));
 }
 
-void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp_tangent_input(wiring::primal(out), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), logaddexp_vjp_input(wiring::tangent(input), wiring::primal(out), wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp_tangent_other(wiring::primal(out), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), logaddexp_vjp_other(wiring::tangent(other), wiring::primal(out), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1279,7 +1224,7 @@ Storage logaddexp(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexpSpec, loops[kLogaddexp], {&input, &other});
 }
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1298,7 +1243,7 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(LogaddexpBackward::schema_v1, out_, logaddexp(input, other));
   wiring::check_out(LogaddexpBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1346,38 +1291,30 @@ constexpr ElementwiseSpec kLogaddexp2VjpInputSpec{&Logaddexp2Backward::schema_v1
 constexpr ElementwiseSpec kLogaddexp2VjpOtherSpec{&Logaddexp2Backward::schema_v1, 3};
 
 TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &input, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), g);
 }
 
 TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &other, &out})) return fast;
   return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
       number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), g);
 }
 
-TensorRef logaddexp2_tangent_input(const TensorRef& out, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp2_tangent_other(const TensorRef& out, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), t);
-}
-
-TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logaddexp2(in[0], in[1]));
 }
 
-void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp2_tangent_input(wiring::primal(out), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), logaddexp2_vjp_input(wiring::tangent(input), wiring::primal(out),
+        wiring::primal(input)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp2_tangent_other(wiring::primal(out), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), logaddexp2_vjp_other(wiring::tangent(other), wiring::primal(out),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1388,7 +1325,7 @@ Storage logaddexp2(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogaddexp2Spec, loops[kLogaddexp2], {&input, &other});
 }
 TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp2_batched(input, other);
   TensorRef out = wiring::wrap(logaddexp2(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1407,7 +1344,7 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(Logaddexp2Backward::schema_v1, out_, logaddexp2(input, other));
   wiring::check_out(Logaddexp2Backward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

@@ -22,7 +22,7 @@ enum : int {
   kMul,
   kMulVjpInput,
   kMulVjpOther,
-  kNextafter,
+  kNextafterWide,
   kPow,
   kPowVjpInput,
   kPowVjpExponent,
@@ -98,38 +98,28 @@ constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
 
 TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef maximum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::maximum(in[0], in[1]));
 }
 
-void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), maximum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), maximum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), maximum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), maximum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -138,7 +128,7 @@ Storage maximum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
 }
 TensorRef maximum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return maximum_batched(input, other);
   TensorRef out = wiring::wrap(maximum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -156,7 +146,7 @@ TensorRef maximum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
   wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -203,38 +193,28 @@ constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
 
 TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef minimum_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_tangent_other(const TensorRef& other, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::minimum(in[0], in[1]));
 }
 
-void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), minimum_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), minimum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), minimum_tangent_other(wiring::primal(other), wiring::primal(input),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), minimum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -243,7 +223,7 @@ Storage minimum(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
 }
 TensorRef minimum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return minimum_batched(input, other);
   TensorRef out = wiring::wrap(minimum(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -261,7 +241,7 @@ TensorRef minimum(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
   wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -307,31 +287,33 @@ constexpr ElementwiseSpec kMulSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpInputSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpOtherSpec{&MulBackward::schema_v1, 2};
 
-TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
+TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kMulVjpInputSpec, loops[kMulVjpInput], {&g, &other})) return fast;
+  return strong_mul(conj_of(other), g);
+}
 
-TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
+TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kMulVjpOtherSpec, loops[kMulVjpOther], {&g, &input})) return fast;
+  return strong_mul(conj_of(input), g);
+}
 
-TensorRef mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::mul(in[0], in[1]));
 }
 
-TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef mul__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(MulBackward::schema_v1, {&input, &other});
   ops::mul_(in[0], in[1]);
   return input;
 }
 
-void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(mul_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(mul_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -340,7 +322,7 @@ Storage mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kMulSpec, loops[kMul], {&input, &other});
 }
 TensorRef mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return mul_batched(input, other);
   TensorRef out = wiring::wrap(mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -358,13 +340,13 @@ TensorRef mul(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef mul_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return mul__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(MulBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = mul(input, other);
+    dual = mul(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<MulBackward> node;
   if (record) {
     node = make_node<MulBackward>();
@@ -372,7 +354,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (input->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kMulSpec, loops[kMul], input->storage(), {&input->storage(), &other->storage()});
@@ -381,7 +363,7 @@ TensorRef mul_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(MulBackward::schema_v1, out_, mul(input, other));
   wiring::check_out(MulBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -416,59 +398,30 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
-// nextafter(Tensor input, Tensor other) -> Tensor out
+// nextafter_wide(Tensor input, Tensor other) -> Tensor out
 //   out = nextafter(input, other)
 
 namespace {
-constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-    true};
-constexpr ElementwiseSpec kNextafterSpec{&kNextafterSchema, 2, 0, Promote::Float};
+constexpr OpSchema kNextafterWideSchema{"nextafter_wide", "nextafter_wide(Tensor input, Tensor other) -> Tensor out",
+    1, Amp::Keep, true};
+constexpr ElementwiseSpec kNextafterWideSpec{&kNextafterWideSchema, 2, 0, Promote::Float};
 
-TensorRef nextafter_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef nextafter_wide_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::nextafter(in[0], in[1]));
-}
-
-TensorRef nextafter__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(kNextafterSchema, {&input, &other});
-  ops::nextafter_(in[0], in[1]);
-  return input;
+  return in.wrap(ops::nextafter_wide(in[0], in[1]));
 }
 }  // namespace
 
-Storage nextafter(const Storage& input, const Storage& other) {
-  check_dtype(kNextafterSchema, input, kFloatDtypes);
-  check_dtype(kNextafterSchema, other, kFloatDtypes);
-  return kernels::elementwise(kNextafterSpec, loops[kNextafter], {&input, &other});
+Storage nextafter_wide(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterWideSchema, input, kFloatDtypes);
+  check_dtype(kNextafterWideSchema, other, kFloatDtypes);
+  return kernels::elementwise(kNextafterWideSpec, loops[kNextafterWide], {&input, &other});
 }
-TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return nextafter_batched(input, other);
-  TensorRef out = wiring::wrap(nextafter(input->storage(), other->storage()));
+TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return nextafter_wide_batched(input, other);
+  TensorRef out = wiring::wrap(nextafter_wide(input->storage(), other->storage()));
   return out;
-}
-TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return nextafter__batched(input, other);
-  wiring::check_inplace(kNextafterSchema, input, false);
-  kernels::elementwise_into(kNextafterSpec, loops[kNextafter], input->storage(), {&input->storage(),
-      &other->storage()});
-  wiring::finish_inplace(input, nullptr);
-  return input;
-}
-TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
-    return batch::assign_out(kNextafterSchema, out_, nextafter(input, other));
-  wiring::check_out(kNextafterSchema, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(kNextafterSchema.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kNextafterSpec, loops[kNextafter], out_->storage(), {&input->storage(),
-        &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(kNextafterSchema, out_, nextafter(input->storage(), other->storage()));
-  }
-  return out_;
 }
 
 // pow(Tensor input, Tensor exponent) -> Tensor out
@@ -483,6 +436,7 @@ constexpr ElementwiseSpec kPowVjpInputSpec{&PowBackward::schema_v1, 3};
 constexpr ElementwiseSpec kPowVjpExponentSpec{&PowBackward::schema_v1, 4};
 
 TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
+  if (TensorRef fast = fused(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &input, &exponent})) return fast;
   return strong_mul(conj_of(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
       number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))))), g);
@@ -490,43 +444,31 @@ TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const Ten
 
 TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
     const TensorRef& exponent) {
+  if (TensorRef fast = fused(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &input, &exponent, &out})) return fast;
   return strong_mul(conj_of(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
       number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
       number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
 }
 
-TensorRef pow_tangent_input(const TensorRef& exponent, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), t);
-}
-
-TensorRef pow_tangent_exponent(const TensorRef& input, const TensorRef& out, const TensorRef& exponent,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
-      number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input))), t);
-}
-
-TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
+TP_COLD TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
   const batch::Broadcast in({&input, &exponent});
   return in.wrap(ops::pow(in[0], in[1]));
 }
 
-TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
+TP_COLD TensorRef pow__batched(const TensorRef& input, const TensorRef& exponent) {
   const batch::InPlace in(PowBackward::schema_v1, {&input, &exponent});
   ops::pow_(in[0], in[1]);
   return input;
 }
 
-void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
+TP_COLD void pow_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& exponent) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), pow_tangent_input(wiring::primal(exponent), wiring::primal(input),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(pow_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(exponent),
+        wiring::primal(input))));
   if (wiring::tangent(exponent))
-    sum = plus(std::move(sum), pow_tangent_exponent(wiring::primal(input), wiring::primal(out),
-        wiring::primal(exponent), wiring::tangent(exponent)));
+    sum = plus(std::move(sum), conj_of(pow_vjp_exponent(conj_of(wiring::tangent(exponent)), wiring::primal(input),
+        wiring::primal(out), wiring::primal(exponent))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -535,7 +477,7 @@ Storage pow(const Storage& input, const Storage& exponent) {
   return kernels::elementwise(kPowSpec, loops[kPow], {&input, &exponent});
 }
 TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+  if (TP_UNLIKELY(batch::any(input, exponent)))
     return pow_batched(input, exponent);
   TensorRef out = wiring::wrap(pow(input->storage(), exponent->storage()));
   if (wiring::records(input, exponent)) {
@@ -554,13 +496,13 @@ TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
   return out;
 }
 TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent))
+  if (TP_UNLIKELY(batch::any(input, exponent)))
     return pow__batched(input, exponent);
   const bool record = wiring::records(input, exponent);
   wiring::check_inplace(PowBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
-    dual = pow(input, exponent);
+    dual = pow(wiring::before_change(input, input), wiring::before_change(exponent, input));
   Ref<PowBackward> node;
   if (record) {
     node = make_node<PowBackward>();
@@ -568,17 +510,17 @@ TensorRef pow_(const TensorRef& input, const TensorRef& exponent) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, exponent);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, exponent);
   }
   kernels::elementwise_into(kPowSpec, loops[kPow], input->storage(), {&input->storage(), &exponent->storage()});
   wiring::finish_inplace(input, node);
-  if (node && node->next_edges()[1].node) node->save(2, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node && node->next_edges()[1].node) node->save(2, input);
   return input;
 }
 TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, exponent, out_))
+  if (TP_UNLIKELY(batch::any(input, exponent, out_)))
     return batch::assign_out(PowBackward::schema_v1, out_, pow(input, exponent));
   wiring::check_out(PowBackward::schema_v1, out_, {&input, &exponent});
   const Storage* const operands[] = {&input->storage(), &exponent->storage()};
@@ -625,30 +567,27 @@ constexpr ElementwiseSpec kRemainderSpec{&RemainderBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRemainderVjpOtherSpec{&RemainderBackward::schema_v1, 3};
 
 TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(floor(div(input, other))), g);
 }
 
-TensorRef remainder_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(neg(floor(div(input, other))), t);
-}
-
-TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef remainder_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::remainder(in[0], in[1]));
 }
 
-TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef remainder__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(RemainderBackward::schema_v1, {&input, &other});
   ops::remainder_(in[0], in[1]);
   return input;
 }
 
-void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void remainder_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), remainder_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), remainder_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -657,7 +596,7 @@ Storage remainder(const Storage& input, const Storage& other) {
   return kernels::elementwise(kRemainderSpec, loops[kRemainder], {&input, &other});
 }
 TensorRef remainder(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return remainder_batched(input, other);
   TensorRef out = wiring::wrap(remainder(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -675,13 +614,13 @@ TensorRef remainder(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return remainder__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(RemainderBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = remainder(input, other);
+    dual = remainder(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<RemainderBackward> node;
   if (record) {
     node = make_node<RemainderBackward>();
@@ -689,7 +628,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
     if (other->requires_grad()) back.save(1, other);
   }
   kernels::elementwise_into(kRemainderSpec, loops[kRemainder], input->storage(), {&input->storage(),
@@ -699,7 +638,7 @@ TensorRef remainder_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef remainder_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(RemainderBackward::schema_v1, out_, remainder(input, other));
   wiring::check_out(RemainderBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -743,22 +682,20 @@ constexpr ElementwiseSpec kRsubSpec{&RsubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRsubVjpInputSpec{&RsubBackward::schema_v1, 1};
 
 TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
-TensorRef rsub_tangent_input(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef rsub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::rsub(in[0], in[1], alpha));
 }
 
-void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void rsub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsub_tangent_input(alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(rsub_vjp_input(conj_of(wiring::tangent(input)), alpha)));
   sum = plus(std::move(sum), wiring::tangent(other));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -770,7 +707,7 @@ Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kRsubSpec, loops[kRsub], {&input, &other}, {alpha});
 }
 TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return rsub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -818,38 +755,32 @@ constexpr ElementwiseSpec kSmoothL1VjpInputSpec{&SmoothL1Backward::schema_v1, 3}
 constexpr ElementwiseSpec kSmoothL1VjpTargetSpec{&SmoothL1Backward::schema_v1, 3};
 
 TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  if (TensorRef fast = fused(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &input, &target},
+      {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
       target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), g);
 }
 
 TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+  if (TensorRef fast = fused(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &input, &target},
+      {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
       input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), g);
 }
 
-TensorRef smooth_l1_tangent_input(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
-      target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), t);
-}
-
-TensorRef smooth_l1_tangent_target(const TensorRef& input, const TensorRef& target, double beta, const TensorRef& t) {
-  return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
-      input, Scalar(1)), number<TensorRef>(Scalar(beta))), neg(sgn(sub(input, target, Scalar(1))))), t);
-}
-
-TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD TensorRef smooth_l1_batched(const TensorRef& input, const TensorRef& target, double beta) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::smooth_l1(in[0], in[1], beta));
 }
 
-void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD void smooth_l1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target, double beta) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), smooth_l1_tangent_input(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), smooth_l1_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target), beta));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), smooth_l1_tangent_target(wiring::primal(input), wiring::primal(target), beta,
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), smooth_l1_vjp_target(wiring::tangent(target), wiring::primal(input),
+        wiring::primal(target), beta));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -860,7 +791,7 @@ Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
   return kernels::elementwise(kSmoothL1Spec, loops[kSmoothL1], {&input, &target}, {beta});
 }
 TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return smooth_l1_batched(input, target, beta);
   TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
   if (wiring::records(input, target)) {
@@ -913,34 +844,30 @@ constexpr ElementwiseSpec kSquaredDifferenceVjpInputSpec{&SquaredDifferenceBackw
 constexpr ElementwiseSpec kSquaredDifferenceVjpTargetSpec{&SquaredDifferenceBackward::schema_v1, 3};
 
 TensorRef squared_difference_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), g);
 }
 
 TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+  if (TensorRef fast = fused(kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), g);
 }
 
-TensorRef squared_difference_tangent_input(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_tangent_target(const TensorRef& input, const TensorRef& target, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), t);
-}
-
-TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef squared_difference_batched(const TensorRef& input, const TensorRef& target) {
   const batch::Broadcast in({&input, &target});
   return in.wrap(ops::squared_difference(in[0], in[1]));
 }
 
-void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
+TP_COLD void squared_difference_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), squared_difference_tangent_input(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), squared_difference_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(target)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), squared_difference_tangent_target(wiring::primal(input), wiring::primal(target),
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), squared_difference_vjp_target(wiring::tangent(target), wiring::primal(input),
+        wiring::primal(target)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -949,7 +876,7 @@ Storage squared_difference(const Storage& input, const Storage& target) {
   return kernels::elementwise(kSquaredDifferenceSpec, loops[kSquaredDifference], {&input, &target});
 }
 TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target))
+  if (TP_UNLIKELY(batch::any(input, target)))
     return squared_difference_batched(input, target);
   TensorRef out = wiring::wrap(squared_difference(input->storage(), target->storage()));
   if (wiring::records(input, target)) {
@@ -1000,25 +927,27 @@ constexpr ElementwiseSpec kStrongMulSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpInputSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpOtherSpec{&StrongMulBackward::schema_v1, 2};
 
-TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) { return strong_mul(conj_of(other), g); }
+TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+  if (TensorRef fast = fused(kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, &other})) return fast;
+  return strong_mul(conj_of(other), g);
+}
 
-TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(input), g); }
+TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, &input})) return fast;
+  return strong_mul(conj_of(input), g);
+}
 
-TensorRef strong_mul_tangent_input(const TensorRef& other, const TensorRef& t) { return strong_mul(other, t); }
-
-TensorRef strong_mul_tangent_other(const TensorRef& input, const TensorRef& t) { return strong_mul(input, t); }
-
-TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef strong_mul_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::strong_mul(in[0], in[1]));
 }
 
-void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void strong_mul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), strong_mul_tangent_input(wiring::primal(other), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(strong_mul_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), strong_mul_tangent_other(wiring::primal(input), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(strong_mul_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1027,7 +956,7 @@ Storage strong_mul(const Storage& input, const Storage& other) {
   return kernels::elementwise(kStrongMulSpec, loops[kStrongMul], {&input, &other});
 }
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return strong_mul_batched(input, other);
   TensorRef out = wiring::wrap(strong_mul(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1078,29 +1007,27 @@ constexpr ElementwiseSpec kSubSpec{&SubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kSubVjpOtherSpec{&SubBackward::schema_v1, 1};
 
 TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
+  if (TensorRef fast = fused(kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
 
-TensorRef sub_tangent_other(const Scalar& alpha, const TensorRef& t) {
-  return strong_mul(number<TensorRef>(Scalar(-alpha.to_double())), t);
-}
-
-TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef sub_batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::sub(in[0], in[1], alpha));
 }
 
-TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD TensorRef sub__batched(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   const batch::InPlace in(SubBackward::schema_v1, {&input, &other});
   ops::sub_(in[0], in[1], alpha);
   return input;
 }
 
-void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
+TP_COLD void sub_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    const Scalar& alpha) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), sub_tangent_other(alpha, wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(sub_vjp_other(conj_of(wiring::tangent(other)), alpha)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1111,7 +1038,7 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
   return kernels::elementwise(kSubSpec, loops[kSub], {&input, &other}, {alpha});
 }
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return sub_batched(input, other, alpha);
   TensorRef out = wiring::wrap(sub(input->storage(), other->storage(), alpha));
   if (wiring::records(input, other)) {
@@ -1128,13 +1055,13 @@ TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alph
   return out;
 }
 TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return sub__batched(input, other, alpha);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(SubBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = sub(input, other, alpha);
+    dual = sub(wiring::before_change(input, input), wiring::before_change(other, input), alpha);
   Ref<SubBackward> node;
   if (record) {
     node = make_node<SubBackward>();
@@ -1151,7 +1078,7 @@ TensorRef sub_(const TensorRef& input, const TensorRef& other, const Scalar& alp
   return input;
 }
 TensorRef sub_out(const TensorRef& input, const TensorRef& other, const Scalar& alpha, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(SubBackward::schema_v1, out_, sub(input, other, alpha));
   wiring::check_out(SubBackward::schema_v1, out_, {&input, &other});
   refuse_outranked(SubBackward::schema_v1, "alpha", alpha, {&input->storage(), &other->storage()});
@@ -1196,36 +1123,27 @@ constexpr ElementwiseSpec kXlog1pyVjpInputSpec{&Xlog1pyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
 
 TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), g);
 }
 
 TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
 }
 
-TensorRef xlog1py_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), t);
-}
-
-TensorRef xlog1py_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), t);
-}
-
-TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlog1py_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::xlog1py(in[0], in[1]));
 }
 
-void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void xlog1py_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlog1py_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), xlog1py_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlog1py_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), xlog1py_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1234,7 +1152,7 @@ Storage xlog1py(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlog1pySpec, loops[kXlog1py], {&input, &other});
 }
 TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlog1py_batched(input, other);
   TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1286,42 +1204,33 @@ constexpr ElementwiseSpec kXlogyVjpInputSpec{&XlogyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlogyVjpOtherSpec{&XlogyBackward::schema_v1, 3};
 
 TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), g);
 }
 
 TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, other), g);
 }
 
-TensorRef xlogy_tangent_input(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), t);
-}
-
-TensorRef xlogy_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(div(input, other), t);
-}
-
-TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::xlogy(in[0], in[1]));
 }
 
-TensorRef xlogy__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(XlogyBackward::schema_v1, {&input, &other});
   ops::xlogy_(in[0], in[1]);
   return input;
 }
 
-void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void xlogy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), xlogy_tangent_input(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(input)));
+    sum = plus(std::move(sum), xlogy_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), xlogy_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), xlogy_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1330,7 +1239,7 @@ Storage xlogy(const Storage& input, const Storage& other) {
   return kernels::elementwise(kXlogySpec, loops[kXlogy], {&input, &other});
 }
 TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlogy_batched(input, other);
   TensorRef out = wiring::wrap(xlogy(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1348,13 +1257,13 @@ TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return xlogy__batched(input, other);
   const bool record = wiring::records(input, other);
   wiring::check_inplace(XlogyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = xlogy(input, other);
+    dual = xlogy(wiring::before_change(input, input), wiring::before_change(other, input));
   Ref<XlogyBackward> node;
   if (record) {
     node = make_node<XlogyBackward>();
@@ -1362,7 +1271,7 @@ TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
     back.save(1, other);
   }
   kernels::elementwise_into(kXlogySpec, loops[kXlogy], input->storage(), {&input->storage(), &other->storage()});
@@ -1371,7 +1280,7 @@ TensorRef xlogy_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(XlogyBackward::schema_v1, out_, xlogy(input, other));
   wiring::check_out(XlogyBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -1417,25 +1326,21 @@ constexpr ElementwiseSpec kZetaSpec{&ZetaBackward::schema_v1, 2, 0, Promote::Flo
 constexpr ElementwiseSpec kZetaVjpOtherSpec{&ZetaBackward::schema_v1, 3};
 
 TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), g);
 }
 
-TensorRef zeta_tangent_other(const TensorRef& input, const TensorRef& other, const TensorRef& t) {
-  return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), t);
-}
-
-TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::zeta(in[0], in[1]));
 }
 
-void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   if (wiring::tangent(input)) missing_derivative(ZetaBackward::schema_v1, "input",
       "the derivative in the exponent has no closed form");
   TensorRef sum;
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), zeta_tangent_other(wiring::primal(input), wiring::primal(other),
-        wiring::tangent(other)));
+    sum = plus(std::move(sum), zeta_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1444,7 +1349,7 @@ Storage zeta(const Storage& input, const Storage& other) {
   return kernels::elementwise(kZetaSpec, loops[kZeta], {&input, &other});
 }
 TensorRef zeta(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return zeta_batched(input, other);
   TensorRef out = wiring::wrap(zeta(input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -1462,7 +1367,7 @@ TensorRef zeta(const TensorRef& input, const TensorRef& other) {
   return out;
 }
 TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(ZetaBackward::schema_v1, out_, zeta(input, other));
   wiring::check_out(ZetaBackward::schema_v1, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

@@ -218,11 +218,9 @@ TP_API TensorRef mul(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef mul_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
-// nextafter(Tensor input, Tensor other) -> Tensor out
-TP_API Storage nextafter(const Storage& input, const Storage& other);
-TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef nextafter_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+// nextafter_wide(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter_wide(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other);
 
 // pow(Tensor input, Tensor exponent) -> Tensor out
 TP_API Storage pow(const Storage& input, const Storage& exponent);

@@ -16,7 +16,7 @@ enum : int {
   kEq,
   kGe,
   kGt,
-  kIsclose,
+  kIscloseReal,
   kIsfinite,
   kIsinf,
   kIsnan,
@@ -38,12 +38,12 @@ namespace {
 constexpr OpSchema kEqSchema{"eq", "eq(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kEqSpec{&kEqSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef eq_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef eq_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::eq(in[0], in[1]));
 }
 
-TensorRef eq__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef eq__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kEqSchema, {&input, &other});
   ops::eq_(in[0], in[1]);
   return input;
@@ -54,13 +54,13 @@ Storage eq(const Storage& input, const Storage& other) {
   return kernels::elementwise(kEqSpec, loops[kEq], {&input, &other});
 }
 TensorRef eq(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return eq_batched(input, other);
   TensorRef out = wiring::wrap(eq(input->storage(), other->storage()));
   return out;
 }
 TensorRef eq_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return eq__batched(input, other);
   wiring::check_inplace(kEqSchema, input, false);
   kernels::elementwise_into(kEqSpec, loops[kEq], input->storage(), {&input->storage(), &other->storage()});
@@ -68,7 +68,7 @@ TensorRef eq_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef eq_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kEqSchema, out_, eq(input, other));
   wiring::check_out(kEqSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -88,12 +88,12 @@ namespace {
 constexpr OpSchema kGeSchema{"ge", "ge(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGeSpec{&kGeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef ge_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ge_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ge(in[0], in[1]));
 }
 
-TensorRef ge__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ge__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGeSchema, {&input, &other});
   ops::ge_(in[0], in[1]);
   return input;
@@ -104,13 +104,13 @@ Storage ge(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGeSpec, loops[kGe], {&input, &other});
 }
 TensorRef ge(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ge_batched(input, other);
   TensorRef out = wiring::wrap(ge(input->storage(), other->storage()));
   return out;
 }
 TensorRef ge_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ge__batched(input, other);
   wiring::check_inplace(kGeSchema, input, false);
   kernels::elementwise_into(kGeSpec, loops[kGe], input->storage(), {&input->storage(), &other->storage()});
@@ -118,7 +118,7 @@ TensorRef ge_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ge_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGeSchema, out_, ge(input, other));
   wiring::check_out(kGeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -138,12 +138,12 @@ namespace {
 constexpr OpSchema kGtSchema{"gt", "gt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kGtSpec{&kGtSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef gt_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gt_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::gt(in[0], in[1]));
 }
 
-TensorRef gt__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef gt__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kGtSchema, {&input, &other});
   ops::gt_(in[0], in[1]);
   return input;
@@ -154,13 +154,13 @@ Storage gt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kGtSpec, loops[kGt], {&input, &other});
 }
 TensorRef gt(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gt_batched(input, other);
   TensorRef out = wiring::wrap(gt(input->storage(), other->storage()));
   return out;
 }
 TensorRef gt_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return gt__batched(input, other);
   wiring::check_inplace(kGtSchema, input, false);
   kernels::elementwise_into(kGtSpec, loops[kGt], input->storage(), {&input->storage(), &other->storage()});
@@ -168,7 +168,7 @@ TensorRef gt_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kGtSchema, out_, gt(input, other));
   wiring::check_out(kGtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -181,28 +181,29 @@ TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef
   return out_;
 }
 
-// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
+// isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
 //   out = input == other or (isfinite(input) and isfinite(other) and abs(input - other) <= atol + rtol * abs(other)) or (equal_nan and isnan(input) and isnan(other))
 
 namespace {
-constexpr OpSchema kIscloseSchema{"isclose",
-    "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out", 1,
-    Amp::Keep, true};
-constexpr ElementwiseSpec kIscloseSpec{&kIscloseSchema, 2, 0, Promote::Common, OutKind::Bool};
+constexpr OpSchema kIscloseRealSchema{"isclose_real",
+    "isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out",
+    1, Amp::Keep, true};
+constexpr ElementwiseSpec kIscloseRealSpec{&kIscloseRealSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isclose_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+TP_COLD TensorRef isclose_real_batched(const TensorRef& input, const TensorRef& other, double rtol, double atol,
+    bool equal_nan) {
   const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::isclose(in[0], in[1], rtol, atol, equal_nan));
+  return in.wrap(ops::isclose_real(in[0], in[1], rtol, atol, equal_nan));
 }
 }  // namespace
 
-Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
-  return kernels::elementwise(kIscloseSpec, loops[kIsclose], {&input, &other}, {atol, rtol, equal_nan});
+Storage isclose_real(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
+  return kernels::elementwise(kIscloseRealSpec, loops[kIscloseReal], {&input, &other}, {atol, rtol, equal_nan});
 }
-TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return isclose_batched(input, other, rtol, atol, equal_nan);
-  TensorRef out = wiring::wrap(isclose(input->storage(), other->storage(), rtol, atol, equal_nan));
+TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return isclose_real_batched(input, other, rtol, atol, equal_nan);
+  TensorRef out = wiring::wrap(isclose_real(input->storage(), other->storage(), rtol, atol, equal_nan));
   return out;
 }
 
@@ -213,7 +214,7 @@ namespace {
 constexpr OpSchema kIsfiniteSchema{"isfinite", "isfinite(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsfiniteSpec{&kIsfiniteSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isfinite_batched(const TensorRef& input) {
+TP_COLD TensorRef isfinite_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isfinite(in[0]));
 }
@@ -221,7 +222,7 @@ TensorRef isfinite_batched(const TensorRef& input) {
 
 Storage isfinite(const Storage& input) { return kernels::elementwise(kIsfiniteSpec, loops[kIsfinite], {&input}); }
 TensorRef isfinite(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isfinite_batched(input);
   TensorRef out = wiring::wrap(isfinite(input->storage()));
   return out;
@@ -234,7 +235,7 @@ namespace {
 constexpr OpSchema kIsinfSchema{"isinf", "isinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsinfSpec{&kIsinfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isinf_batched(const TensorRef& input) {
+TP_COLD TensorRef isinf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isinf(in[0]));
 }
@@ -242,7 +243,7 @@ TensorRef isinf_batched(const TensorRef& input) {
 
 Storage isinf(const Storage& input) { return kernels::elementwise(kIsinfSpec, loops[kIsinf], {&input}); }
 TensorRef isinf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isinf_batched(input);
   TensorRef out = wiring::wrap(isinf(input->storage()));
   return out;
@@ -255,7 +256,7 @@ namespace {
 constexpr OpSchema kIsnanSchema{"isnan", "isnan(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsnanSpec{&kIsnanSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isnan_batched(const TensorRef& input) {
+TP_COLD TensorRef isnan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isnan(in[0]));
 }
@@ -263,7 +264,7 @@ TensorRef isnan_batched(const TensorRef& input) {
 
 Storage isnan(const Storage& input) { return kernels::elementwise(kIsnanSpec, loops[kIsnan], {&input}); }
 TensorRef isnan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isnan_batched(input);
   TensorRef out = wiring::wrap(isnan(input->storage()));
   return out;
@@ -276,7 +277,7 @@ namespace {
 constexpr OpSchema kIsneginfSchema{"isneginf", "isneginf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsneginfSpec{&kIsneginfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isneginf_batched(const TensorRef& input) {
+TP_COLD TensorRef isneginf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isneginf(in[0]));
 }
@@ -284,13 +285,13 @@ TensorRef isneginf_batched(const TensorRef& input) {
 
 Storage isneginf(const Storage& input) { return kernels::elementwise(kIsneginfSpec, loops[kIsneginf], {&input}); }
 TensorRef isneginf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isneginf_batched(input);
   TensorRef out = wiring::wrap(isneginf(input->storage()));
   return out;
 }
 TensorRef isneginf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kIsneginfSchema, out_, isneginf(input));
   wiring::check_out(kIsneginfSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -310,7 +311,7 @@ namespace {
 constexpr OpSchema kIsposinfSchema{"isposinf", "isposinf(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kIsposinfSpec{&kIsposinfSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef isposinf_batched(const TensorRef& input) {
+TP_COLD TensorRef isposinf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::isposinf(in[0]));
 }
@@ -318,13 +319,13 @@ TensorRef isposinf_batched(const TensorRef& input) {
 
 Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSpec, loops[kIsposinf], {&input}); }
 TensorRef isposinf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return isposinf_batched(input);
   TensorRef out = wiring::wrap(isposinf(input->storage()));
   return out;
 }
 TensorRef isposinf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kIsposinfSchema, out_, isposinf(input));
   wiring::check_out(kIsposinfSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -344,12 +345,12 @@ namespace {
 constexpr OpSchema kLeSchema{"le", "le(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLeSpec{&kLeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef le_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef le_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::le(in[0], in[1]));
 }
 
-TensorRef le__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef le__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLeSchema, {&input, &other});
   ops::le_(in[0], in[1]);
   return input;
@@ -360,13 +361,13 @@ Storage le(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLeSpec, loops[kLe], {&input, &other});
 }
 TensorRef le(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return le_batched(input, other);
   TensorRef out = wiring::wrap(le(input->storage(), other->storage()));
   return out;
 }
 TensorRef le_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return le__batched(input, other);
   wiring::check_inplace(kLeSchema, input, false);
   kernels::elementwise_into(kLeSpec, loops[kLe], input->storage(), {&input->storage(), &other->storage()});
@@ -374,7 +375,7 @@ TensorRef le_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef le_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLeSchema, out_, le(input, other));
   wiring::check_out(kLeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -394,12 +395,12 @@ namespace {
 constexpr OpSchema kLtSchema{"lt", "lt(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLtSpec{&kLtSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef lt_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lt_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::lt(in[0], in[1]));
 }
 
-TensorRef lt__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef lt__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLtSchema, {&input, &other});
   ops::lt_(in[0], in[1]);
   return input;
@@ -410,13 +411,13 @@ Storage lt(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLtSpec, loops[kLt], {&input, &other});
 }
 TensorRef lt(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lt_batched(input, other);
   TensorRef out = wiring::wrap(lt(input->storage(), other->storage()));
   return out;
 }
 TensorRef lt_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return lt__batched(input, other);
   wiring::check_inplace(kLtSchema, input, false);
   kernels::elementwise_into(kLtSpec, loops[kLt], input->storage(), {&input->storage(), &other->storage()});
@@ -424,7 +425,7 @@ TensorRef lt_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef lt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLtSchema, out_, lt(input, other));
   wiring::check_out(kLtSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -444,12 +445,12 @@ namespace {
 constexpr OpSchema kNeSchema{"ne", "ne(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kNeSpec{&kNeSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef ne_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ne_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::ne(in[0], in[1]));
 }
 
-TensorRef ne__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef ne__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kNeSchema, {&input, &other});
   ops::ne_(in[0], in[1]);
   return input;
@@ -460,13 +461,13 @@ Storage ne(const Storage& input, const Storage& other) {
   return kernels::elementwise(kNeSpec, loops[kNe], {&input, &other});
 }
 TensorRef ne(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ne_batched(input, other);
   TensorRef out = wiring::wrap(ne(input->storage(), other->storage()));
   return out;
 }
 TensorRef ne_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return ne__batched(input, other);
   wiring::check_inplace(kNeSchema, input, false);
   kernels::elementwise_into(kNeSpec, loops[kNe], input->storage(), {&input->storage(), &other->storage()});
@@ -474,7 +475,7 @@ TensorRef ne_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef ne_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kNeSchema, out_, ne(input, other));
   wiring::check_out(kNeSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -494,7 +495,7 @@ namespace {
 constexpr OpSchema kSignbitSchema{"signbit", "signbit(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kSignbitSpec{&kSignbitSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef signbit_batched(const TensorRef& input) {
+TP_COLD TensorRef signbit_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::signbit(in[0]));
 }
@@ -502,13 +503,13 @@ TensorRef signbit_batched(const TensorRef& input) {
 
 Storage signbit(const Storage& input) { return kernels::elementwise(kSignbitSpec, loops[kSignbit], {&input}); }
 TensorRef signbit(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return signbit_batched(input);
   TensorRef out = wiring::wrap(signbit(input->storage()));
   return out;
 }
 TensorRef signbit_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kSignbitSchema, out_, signbit(input));
   wiring::check_out(kSignbitSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

@@ -23,9 +23,9 @@ TP_API TensorRef gt(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef gt_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef gt_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
-// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
-TP_API Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
-TP_API TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
+// isclose_real(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor out
+TP_API Storage isclose_real(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
+TP_API TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
 
 // isfinite(Tensor input) -> Tensor out
 TP_API Storage isfinite(const Storage& input);

@@ -6,7 +6,6 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/shape.h"
-#include "kernels/views.h"
 
 namespace tp {
 
@@ -58,27 +57,23 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage embedding(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TensorRef embedding(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage exclusive_prod(const Storage& input, std::int64_t dim);
+TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
-Storage flip(const Storage& input, const Dims& dims);
-TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage floor_divide(const Storage& input, const Storage& other);
+TensorRef floor_divide(const TensorRef& input, const TensorRef& other);
+Storage fmod(const Storage& input, const Storage& other);
+TensorRef fmod(const TensorRef& input, const TensorRef& other);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
-Storage gelu_erf(const Storage& input);
-TensorRef gelu_erf(const TensorRef& input);
-Storage gelu_tanh(const Storage& input);
-TensorRef gelu_tanh(const TensorRef& input);
-Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
 Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
 Storage le(const Storage& input, const Storage& other);
@@ -102,8 +97,6 @@ Storage movedim(const Storage& input, const Dims& source, const Dims& destinatio
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage ne(const Storage& input, const Storage& other);
 TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
@@ -116,8 +109,6 @@ Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
-TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sign(const Storage& input);
 TensorRef sign(const TensorRef& input);
 Storage square(const Storage& input);
@@ -126,8 +117,6 @@ Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
-Storage strong_mul(const Storage& input, const Storage& other);
-TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -138,6 +127,8 @@ Storage tril(const Storage& input, std::int64_t diagonal);
 TensorRef tril(const TensorRef& input, std::int64_t diagonal);
 Storage triu(const Storage& input, std::int64_t diagonal);
 TensorRef triu(const TensorRef& input, std::int64_t diagonal);
+Storage trunc(const Storage& input);
+TensorRef trunc(const TensorRef& input);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -145,8 +136,6 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage view_as_complex(const Storage& input);
 TensorRef view_as_complex(const TensorRef& input);
-Storage view_as_real(const Storage& input);
-TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
@@ -160,7 +149,7 @@ template <class V>
 V adjoint_compose(const V& input) { return mH(input); }
 }  // namespace
 
-Storage adjoint(const Storage& input) { return adjoint_compose<Storage>(input); }
+Storage adjoint(const Storage& input) { return on_tensors([&] { return adjoint(tensors_of(input)); }); }
 TensorRef adjoint(const TensorRef& input) { return adjoint_compose<TensorRef>(input); }
 
 // angle_backward(Tensor grad, Tensor input) -> Tensor out
@@ -221,8 +210,28 @@ V atleast_1d_compose(const V& input) {
 }
 }  // namespace
 
-Storage atleast_1d(const Storage& input) { return atleast_1d_compose<Storage>(input); }
+Storage atleast_1d(const Storage& input) { return on_tensors([&] { return atleast_1d(tensors_of(input)); }); }
 TensorRef atleast_1d(const TensorRef& input) { return atleast_1d_compose<TensorRef>(input); }
+
+// atleast_1d(Tensor *tensors) -> Tensor[] out
+//   out = [reshape(x, (1,)) if ndim(x) == 0 else x for x in tensors]
+
+namespace {
+constexpr OpSchema kAtleast1d1Schema{"atleast_1d", "atleast_1d(Tensor *tensors) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> atleast_1d_1_compose(std::span<const V> tensors) {
+  return each<V>(tensors, [&](const V& x) -> V { return (ndim(x) == std::int64_t(0) ? reshape(x, Dims{std::int64_t(1)})
+      : V(x)); });
+}
+}  // namespace
+
+std::vector<Storage> atleast_1d(std::span<const Storage> tensors) {
+  return on_tensors([&] { return atleast_1d(tensors_of(tensors)); });
+}
+std::vector<TensorRef> atleast_1d(std::span<const TensorRef> tensors) {
+  return atleast_1d_1_compose<TensorRef>(tensors);
+}
 
 // atleast_2d(Tensor input) -> Tensor out
 //   out = reshape(input, (1, -1)) if ndim(input) < 2 else input
@@ -236,8 +245,28 @@ V atleast_2d_compose(const V& input) {
 }
 }  // namespace
 
-Storage atleast_2d(const Storage& input) { return atleast_2d_compose<Storage>(input); }
+Storage atleast_2d(const Storage& input) { return on_tensors([&] { return atleast_2d(tensors_of(input)); }); }
 TensorRef atleast_2d(const TensorRef& input) { return atleast_2d_compose<TensorRef>(input); }
+
+// atleast_2d(Tensor *tensors) -> Tensor[] out
+//   out = [reshape(x, (1, -1)) if ndim(x) < 2 else x for x in tensors]
+
+namespace {
+constexpr OpSchema kAtleast2d1Schema{"atleast_2d", "atleast_2d(Tensor *tensors) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> atleast_2d_1_compose(std::span<const V> tensors) {
+  return each<V>(tensors, [&](const V& x) -> V { return (ndim(x) < std::int64_t(2) ? reshape(x, Dims{std::int64_t(1),
+      std::int64_t(-1)}) : V(x)); });
+}
+}  // namespace
+
+std::vector<Storage> atleast_2d(std::span<const Storage> tensors) {
+  return on_tensors([&] { return atleast_2d(tensors_of(tensors)); });
+}
+std::vector<TensorRef> atleast_2d(std::span<const TensorRef> tensors) {
+  return atleast_2d_1_compose<TensorRef>(tensors);
+}
 
 // atleast_3d(Tensor input) -> Tensor out
 //   out = reshape(input, (1, -1, 1)) if ndim(input) < 2 else unsqueeze(input, -1) if ndim(input) == 2 else input
@@ -252,8 +281,28 @@ V atleast_3d_compose(const V& input) {
 }
 }  // namespace
 
-Storage atleast_3d(const Storage& input) { return atleast_3d_compose<Storage>(input); }
+Storage atleast_3d(const Storage& input) { return on_tensors([&] { return atleast_3d(tensors_of(input)); }); }
 TensorRef atleast_3d(const TensorRef& input) { return atleast_3d_compose<TensorRef>(input); }
+
+// atleast_3d(Tensor *tensors) -> Tensor[] out
+//   out = [reshape(x, (1, -1, 1)) if ndim(x) < 2 else unsqueeze(x, -1) if ndim(x) == 2 else x for x in tensors]
+
+namespace {
+constexpr OpSchema kAtleast3d1Schema{"atleast_3d", "atleast_3d(Tensor *tensors) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> atleast_3d_1_compose(std::span<const V> tensors) {
+  return each<V>(tensors, [&](const V& x) -> V { return (ndim(x) < std::int64_t(2) ? reshape(x, Dims{std::int64_t(1),
+      std::int64_t(-1), std::int64_t(1)}) : (ndim(x) == std::int64_t(2) ? unsqueeze(x, std::int64_t(-1)) : V(x))); });
+}
+}  // namespace
+
+std::vector<Storage> atleast_3d(std::span<const Storage> tensors) {
+  return on_tensors([&] { return atleast_3d(tensors_of(tensors)); });
+}
+std::vector<TensorRef> atleast_3d(std::span<const TensorRef> tensors) {
+  return atleast_3d_1_compose<TensorRef>(tensors);
+}
 
 // attention_weights(Tensor query, Tensor key, Tensor? attn_mask, bool is_causal, float? scale) -> Tensor out
 //   factor = size(query, -1) ** -0.5 if scale == None else scale
@@ -286,7 +335,8 @@ V attention_weights_compose(const V& query, const V& key, const V& attn_mask, bo
 
 Storage attention_weights(const Storage& query, const Storage& key, const Storage& attn_mask, bool is_causal,
     std::optional<double> scale) {
-  return attention_weights_compose<Storage>(query, key, attn_mask, is_causal, scale);
+  return on_tensors([&] { return attention_weights(tensors_of(query), tensors_of(key), tensors_of(attn_mask),
+      is_causal, scale); });
 }
 TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const TensorRef& attn_mask, bool is_causal,
     std::optional<double> scale) {
@@ -305,7 +355,7 @@ V chebyshev_polynomial_t_compose(const V& x, const V& n) { return chebyshev_t(x,
 }  // namespace
 
 Storage chebyshev_polynomial_t(const Storage& x, const Storage& n) {
-  return chebyshev_polynomial_t_compose<Storage>(x, n);
+  return on_tensors([&] { return chebyshev_polynomial_t(tensors_of(x), tensors_of(n)); });
 }
 TensorRef chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n) {
   return chebyshev_polynomial_t_compose<TensorRef>(x, n);
@@ -323,7 +373,7 @@ V chebyshev_polynomial_u_compose(const V& x, const V& n) { return chebyshev_u(x,
 }  // namespace
 
 Storage chebyshev_polynomial_u(const Storage& x, const Storage& n) {
-  return chebyshev_polynomial_u_compose<Storage>(x, n);
+  return on_tensors([&] { return chebyshev_polynomial_u(tensors_of(x), tensors_of(n)); });
 }
 TensorRef chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n) {
   return chebyshev_polynomial_u_compose<TensorRef>(x, n);
@@ -341,7 +391,7 @@ V chebyshev_polynomial_v_compose(const V& x, const V& n) { return chebyshev_v(x,
 }  // namespace
 
 Storage chebyshev_polynomial_v(const Storage& x, const Storage& n) {
-  return chebyshev_polynomial_v_compose<Storage>(x, n);
+  return on_tensors([&] { return chebyshev_polynomial_v(tensors_of(x), tensors_of(n)); });
 }
 TensorRef chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n) {
   return chebyshev_polynomial_v_compose<TensorRef>(x, n);
@@ -359,7 +409,7 @@ V chebyshev_polynomial_w_compose(const V& x, const V& n) { return chebyshev_w(x,
 }  // namespace
 
 Storage chebyshev_polynomial_w(const Storage& x, const Storage& n) {
-  return chebyshev_polynomial_w_compose<Storage>(x, n);
+  return on_tensors([&] { return chebyshev_polynomial_w(tensors_of(x), tensors_of(n)); });
 }
 TensorRef chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n) {
   return chebyshev_polynomial_w_compose<TensorRef>(x, n);
@@ -413,13 +463,14 @@ TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& m
   return clamp_compose<TensorRef>(input, min, max);
 }
 TensorRef clamp_(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+  if (TP_UNLIKELY(batch::any(input, min, max)))
     return batch::assign(kClampSchema, input, clamp(batch::kept(input, min, max), min, max));
   const bool record = wiring::records({&input, &min, &max});
   wiring::check_inplace(kClampSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &min, &max}))
-    dual = clamp(input, min, max);
+    dual = clamp(wiring::before_change(input, input), wiring::before_change(min, input), wiring::before_change(max,
+        input));
   TensorRef result = record ? clamp(clone(input), min, max) : clamp(input, min, max);
   kernels::copy_broadcast("clamp_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -441,7 +492,9 @@ V column_stack_compose(std::span<const V> tensors) {
 }
 }  // namespace
 
-Storage column_stack(std::span<const Storage> tensors) { return column_stack_compose<Storage>(tensors); }
+Storage column_stack(std::span<const Storage> tensors) {
+  return on_tensors([&] { return column_stack(tensors_of(tensors)); });
+}
 TensorRef column_stack(std::span<const TensorRef> tensors) { return column_stack_compose<TensorRef>(tensors); }
 
 // cond_by_inverse(Tensor norm, Tensor inverse, Tensor info, Scalar p) -> Tensor out
@@ -462,7 +515,7 @@ V cond_by_inverse_compose(const V& norm, const V& inverse, const V& info, const 
 }  // namespace
 
 Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p) {
-  return cond_by_inverse_compose<Storage>(norm, inverse, info, p);
+  return on_tensors([&] { return cond_by_inverse(tensors_of(norm), tensors_of(inverse), tensors_of(info), p); });
 }
 TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info, const Scalar& p) {
   return cond_by_inverse_compose<TensorRef>(norm, inverse, info, p);
@@ -486,7 +539,7 @@ V cond_by_inverse_named_compose(const V& norm, const V& inverse, const V& info, 
 }  // namespace
 
 Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info, std::string_view p) {
-  return cond_by_inverse_named_compose<Storage>(norm, inverse, info, p);
+  return on_tensors([&] { return cond_by_inverse_named(tensors_of(norm), tensors_of(inverse), tensors_of(info), p); });
 }
 TensorRef cond_by_inverse_named(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info,
     std::string_view p) {
@@ -595,7 +648,8 @@ V cross_entropy_probs_compose(const V& input, const V& target, const V& weight, 
 
 Storage cross_entropy_probs(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction, double label_smoothing) {
-  return cross_entropy_probs_compose<Storage>(input, target, weight, reduction, label_smoothing);
+  return on_tensors([&] { return cross_entropy_probs(tensors_of(input), tensors_of(target), tensors_of(weight),
+      reduction, label_smoothing); });
 }
 TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction, double label_smoothing) {
@@ -684,7 +738,9 @@ V diag_compose(const V& input, std::int64_t diagonal) {
 }
 }  // namespace
 
-Storage diag(const Storage& input, std::int64_t diagonal) { return diag_compose<Storage>(input, diagonal); }
+Storage diag(const Storage& input, std::int64_t diagonal) {
+  return on_tensors([&] { return diag(tensors_of(input), diagonal); });
+}
 TensorRef diag(const TensorRef& input, std::int64_t diagonal) { return diag_compose<TensorRef>(input, diagonal); }
 
 // diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
@@ -728,7 +784,9 @@ V diagflat_compose(const V& input, std::int64_t offset) {
 }
 }  // namespace
 
-Storage diagflat(const Storage& input, std::int64_t offset) { return diagflat_compose<Storage>(input, offset); }
+Storage diagflat(const Storage& input, std::int64_t offset) {
+  return on_tensors([&] { return diagflat(tensors_of(input), offset); });
+}
 TensorRef diagflat(const TensorRef& input, std::int64_t offset) { return diagflat_compose<TensorRef>(input, offset); }
 
 // dist(Tensor input, Tensor other, Scalar p=2) -> Tensor out
@@ -745,10 +803,32 @@ V dist_compose(const V& input, const V& other, const Scalar& p) {
 }  // namespace
 
 Storage dist(const Storage& input, const Storage& other, const Scalar& p) {
-  return dist_compose<Storage>(input, other, p);
+  return on_tensors([&] { return dist(tensors_of(input), tensors_of(other), p); });
 }
 TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p) {
   return dist_compose<TensorRef>(input, other, p);
+}
+
+// div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out
+//   out = floor_divide(input, other) if rounding_mode == "floor" else trunc(input / other) if is_floating(input) or is_floating(other) else floor_divide(input - fmod(input, other), other)
+
+namespace {
+constexpr OpSchema kDivRoundedSchema{"div_rounded",
+    "div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V div_rounded_compose(const V& input, const V& other, std::string_view rounding_mode) {
+  return (rounding_mode == std::string_view("floor") ? floor_divide(input, other) : ((is_floating(input))
+      || (is_floating(other)) ? trunc(div(input, other)) : floor_divide(sub(input, fmod(input, other), Scalar(1)),
+      other)));
+}
+}  // namespace
+
+Storage div_rounded(const Storage& input, const Storage& other, std::string_view rounding_mode) {
+  return on_tensors([&] { return div_rounded(tensors_of(input), tensors_of(other), rounding_mode); });
+}
+TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std::string_view rounding_mode) {
+  return div_rounded_compose<TensorRef>(input, other, rounding_mode);
 }
 
 // dstack(Tensor[] tensors) -> Tensor out
@@ -765,288 +845,8 @@ V dstack_compose(std::span<const V> tensors) {
 }
 }  // namespace
 
-Storage dstack(std::span<const Storage> tensors) { return dstack_compose<Storage>(tensors); }
+Storage dstack(std::span<const Storage> tensors) { return on_tensors([&] { return dstack(tensors_of(tensors)); }); }
 TensorRef dstack(std::span<const TensorRef> tensors) { return dstack_compose<TensorRef>(tensors); }
-
-// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-//   vh = mH(vectors)
-//   product = matmul(vh, g_vectors)
-//   level = product - matmul(vh, vectors) * unsqueeze(real(diagonal(product, 0, -2, -1)), -2)
-//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
-//   off = strong_mul(conj(1 / (gap + eye(size(values, -1), dtype=dtype(values)))), level)
-//   core = tril(off, -1) + triu(off, 1) + diag_embed(g_values)
-//   slope = linalg_solve(vh, matmul(core, vh))
-
-namespace {
-constexpr OpSchema kEigBackwardSchema{"eig_backward",
-    "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
-    true};
-
-template <class V>
-V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
-  const auto vh = mH(vectors);
-  const auto product = matmul(vh, g_vectors);
-  const auto level = sub(product, mul(matmul(vh, vectors), unsqueeze(real(diagonal(product, std::int64_t(0),
-      std::int64_t(-2), std::int64_t(-1))), std::int64_t(-2))), Scalar(1));
-  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
-  const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), add(gap, lift<V>(make_eye(size(values,
-      std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1)))), level);
-  const auto core = add(add(tril(off, std::int64_t(-1)), triu(off, std::int64_t(1)), Scalar(1)), diag_embed(g_values,
-      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  return linalg_solve(vh, matmul(core, vh), true);
-}
-}  // namespace
-
-Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors) {
-  return eig_backward_compose<Storage>(g_values, g_vectors, values, vectors);
-}
-TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors) {
-  return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
-}
-
-// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-//   gap = unsqueeze(values, -2) - unsqueeze(values, -1) + eye(size(values, -1), dtype=dtype(values))
-//   product = matmul(mH(vectors), g_vectors)
-//   turn = (product - mH(product)) / 2
-//   off = strong_mul(1 / gap, turn)
-//   core = off + diag_embed(g_values)
-//   full = matmul(vectors, matmul(core, mH(vectors)))
-//   slope = (full + mH(full)) / 2
-
-namespace {
-constexpr OpSchema kEighBackwardSchema{"eigh_backward",
-    "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
-    true};
-
-template <class V>
-V eigh_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
-  const auto gap = add(sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1)),
-      lift<V>(make_eye(size(values, std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1));
-  const auto product = matmul(mH(vectors), g_vectors);
-  const auto turn = div(sub(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-  const auto off = strong_mul(div(number<V>(Scalar(std::int64_t(1))), gap), turn);
-  const auto core = add(off, diag_embed(g_values, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  const auto full = matmul(vectors, matmul(core, mH(vectors)));
-  return div(add(full, mH(full), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-}
-}  // namespace
-
-Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors) {
-  return eigh_backward_compose<Storage>(g_values, g_vectors, values, vectors);
-}
-TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors) {
-  return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
-}
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-//   out = embedding(input, weight) if padding_idx == None else embedding(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
-
-namespace {
-constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
-    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
-  return (!padding_idx.has_value() ? embedding(input, weight, std::nullopt) : mul(embedding(input, weight,
-      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
-}
-}  // namespace
-
-Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<Storage>(input, weight, padding_idx);
-}
-TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
-}
-
-// exclusive_cumprod(Tensor input, int dim) -> Tensor out
-//   first = ones_like(narrow(input, dim, 0, 1))
-//   rest = narrow(input, dim, 0, size(input, dim) - 1)
-//   out = cumprod(cat([first, rest], dim), dim)
-
-namespace {
-constexpr OpSchema kExclusiveCumprodSchema{"exclusive_cumprod",
-    "exclusive_cumprod(Tensor input, int dim) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V exclusive_cumprod_compose(const V& input, std::int64_t dim) {
-  const auto first = ones_like(narrow(input, dim, std::int64_t(0), std::int64_t(1)), std::nullopt);
-  const auto rest = narrow(input, dim, std::int64_t(0), size(input, dim) - std::int64_t(1));
-  return cumprod(cat(std::vector<V>{first, rest}, dim), dim, std::nullopt);
-}
-}  // namespace
-
-Storage exclusive_cumprod(const Storage& input, std::int64_t dim) {
-  return exclusive_cumprod_compose<Storage>(input, dim);
-}
-TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim) {
-  return exclusive_cumprod_compose<TensorRef>(input, dim);
-}
-
-// exclusive_prod(Tensor input, int dim) -> Tensor out
-//   out = input if numel(input) == 0 or ndim(input) == 0 else exclusive_cumprod(input, dim) * flip(exclusive_cumprod(flip(input, (dim,)), dim), (dim,))
-
-namespace {
-constexpr OpSchema kExclusiveProdSchema{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V exclusive_prod_compose(const V& input, std::int64_t dim) {
-  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(input)
-      : mul(exclusive_cumprod(input, dim), flip(exclusive_cumprod(flip(input, Dims{dim}), dim), Dims{dim})));
-}
-}  // namespace
-
-Storage exclusive_prod(const Storage& input, std::int64_t dim) { return exclusive_prod_compose<Storage>(input, dim); }
-TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim) {
-  return exclusive_prod_compose<TensorRef>(input, dim);
-}
-
-// expand_as(Tensor input, Tensor other) -> Tensor out
-//   out = expand(input, shape(other))
-
-namespace {
-constexpr OpSchema kExpandAsSchema{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V expand_as_compose(const V& input, const V& other) { return expand(input, shape(other)); }
-}  // namespace
-
-Storage expand_as(const Storage& input, const Storage& other) { return expand_as_compose<Storage>(input, other); }
-TensorRef expand_as(const TensorRef& input, const TensorRef& other) {
-  return expand_as_compose<TensorRef>(input, other);
-}
-
-// flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
-//   out = reshape(input, flatten_shape(shape(input), start_dim, end_dim))
-
-namespace {
-constexpr OpSchema kFlattenSchema{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V flatten_compose(const V& input, std::int64_t start_dim, std::int64_t end_dim) {
-  return reshape(input, flatten_shape(shape(input), start_dim, end_dim));
-}
-}  // namespace
-
-Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim) {
-  return flatten_compose<Storage>(input, start_dim, end_dim);
-}
-TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim) {
-  return flatten_compose<TensorRef>(input, start_dim, end_dim);
-}
-
-// fliplr(Tensor input) -> Tensor out
-//   out = flip(input, (1,))
-
-namespace {
-constexpr OpSchema kFliplrSchema{"fliplr", "fliplr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V fliplr_compose(const V& input) { return flip(input, Dims{std::int64_t(1)}); }
-}  // namespace
-
-Storage fliplr(const Storage& input) { return fliplr_compose<Storage>(input); }
-TensorRef fliplr(const TensorRef& input) { return fliplr_compose<TensorRef>(input); }
-
-// flipud(Tensor input) -> Tensor out
-//   out = flip(input, (0,))
-
-namespace {
-constexpr OpSchema kFlipudSchema{"flipud", "flipud(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V flipud_compose(const V& input) { return flip(input, Dims{std::int64_t(0)}); }
-}  // namespace
-
-Storage flipud(const Storage& input) { return flipud_compose<Storage>(input); }
-TensorRef flipud(const TensorRef& input) { return flipud_compose<TensorRef>(input); }
-
-// gelu(Tensor input, *, str approximate="none") -> Tensor out
-//   out = gelu_tanh(input) if approximate == "tanh" else gelu_erf(input)
-
-namespace {
-constexpr OpSchema kGeluSchema{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V gelu_compose(const V& input, std::string_view approximate) {
-  return (approximate == std::string_view("tanh") ? gelu_tanh(input) : gelu_erf(input));
-}
-}  // namespace
-
-Storage gelu(const Storage& input, std::string_view approximate) { return gelu_compose<Storage>(input, approximate); }
-TensorRef gelu(const TensorRef& input, std::string_view approximate) {
-  return gelu_compose<TensorRef>(input, approximate);
-}
-
-// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = hermite_h(x, n, 0)
-
-namespace {
-constexpr OpSchema kHermitePolynomialHSchema{"hermite_polynomial_h",
-    "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V hermite_polynomial_h_compose(const V& x, const V& n) { return hermite_h(x, n, std::int64_t(0)); }
-}  // namespace
-
-Storage hermite_polynomial_h(const Storage& x, const Storage& n) { return hermite_polynomial_h_compose<Storage>(x, n); }
-TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n) {
-  return hermite_polynomial_h_compose<TensorRef>(x, n);
-}
-
-// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = hermite_he(x, n, 0)
-
-namespace {
-constexpr OpSchema kHermitePolynomialHeSchema{"hermite_polynomial_he",
-    "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V hermite_polynomial_he_compose(const V& x, const V& n) { return hermite_he(x, n, std::int64_t(0)); }
-}  // namespace
-
-Storage hermite_polynomial_he(const Storage& x, const Storage& n) {
-  return hermite_polynomial_he_compose<Storage>(x, n);
-}
-TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n) {
-  return hermite_polynomial_he_compose<TensorRef>(x, n);
-}
-
-// hstack(Tensor[] tensors) -> Tensor out
-//   out = stack(tensors, 0) if ndim(tensors[0]) == 0 else cat(tensors, 0 if ndim(tensors[0]) == 1 else 1)
-
-namespace {
-constexpr OpSchema kHstackSchema{"hstack", "hstack(Tensor[] tensors) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V hstack_compose(std::span<const V> tensors) {
-  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(0) ? stack(tensors, std::int64_t(0)) : cat(tensors,
-      (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1))));
-}
-}  // namespace
-
-Storage hstack(std::span<const Storage> tensors) { return hstack_compose<Storage>(tensors); }
-TensorRef hstack(std::span<const TensorRef> tensors) { return hstack_compose<TensorRef>(tensors); }
-
-// imag(Tensor input) -> Tensor out
-//   out = select(view_as_real(input), -1, 1)
-
-namespace {
-constexpr OpSchema kImagSchema{"imag", "imag(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V imag_compose(const V& input) { return select(view_as_real(input), std::int64_t(-1), std::int64_t(1)); }
-}  // namespace
-
-Storage imag(const Storage& input) { return imag_compose<Storage>(input); }
-TensorRef imag(const TensorRef& input) { return imag_compose<TensorRef>(input); }
 
 }  // namespace ops
 }  // namespace tp

@@ -21,13 +21,25 @@ TP_API TensorRef as_columns(const TensorRef& input, const TensorRef& A, const Te
 TP_API Storage atleast_1d(const Storage& input);
 TP_API TensorRef atleast_1d(const TensorRef& input);
 
+// atleast_1d(Tensor *tensors) -> Tensor[] out
+TP_API std::vector<Storage> atleast_1d(std::span<const Storage> tensors);
+TP_API std::vector<TensorRef> atleast_1d(std::span<const TensorRef> tensors);
+
 // atleast_2d(Tensor input) -> Tensor out
 TP_API Storage atleast_2d(const Storage& input);
 TP_API TensorRef atleast_2d(const TensorRef& input);
 
+// atleast_2d(Tensor *tensors) -> Tensor[] out
+TP_API std::vector<Storage> atleast_2d(std::span<const Storage> tensors);
+TP_API std::vector<TensorRef> atleast_2d(std::span<const TensorRef> tensors);
+
 // atleast_3d(Tensor input) -> Tensor out
 TP_API Storage atleast_3d(const Storage& input);
 TP_API TensorRef atleast_3d(const TensorRef& input);
+
+// atleast_3d(Tensor *tensors) -> Tensor[] out
+TP_API std::vector<Storage> atleast_3d(std::span<const Storage> tensors);
+TP_API std::vector<TensorRef> atleast_3d(std::span<const TensorRef> tensors);
 
 // attention_weights(Tensor query, Tensor key, Tensor? attn_mask, bool is_causal, float? scale) -> Tensor out
 TP_API Storage attention_weights(const Storage& query, const Storage& key, const Storage& attn_mask, bool is_causal,
@@ -121,69 +133,12 @@ TP_API TensorRef diagflat(const TensorRef& input, std::int64_t offset);
 TP_API Storage dist(const Storage& input, const Storage& other, const Scalar& p);
 TP_API TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p);
 
+// div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out
+TP_API Storage div_rounded(const Storage& input, const Storage& other, std::string_view rounding_mode);
+TP_API TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std::string_view rounding_mode);
+
 // dstack(Tensor[] tensors) -> Tensor out
 TP_API Storage dstack(std::span<const Storage> tensors);
 TP_API TensorRef dstack(std::span<const TensorRef> tensors);
-
-// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors);
-TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-
-// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors);
-TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
-    std::optional<std::int64_t> padding_idx);
-
-// exclusive_cumprod(Tensor input, int dim) -> Tensor out
-TP_API Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
-TP_API TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim);
-
-// exclusive_prod(Tensor input, int dim) -> Tensor out
-TP_API Storage exclusive_prod(const Storage& input, std::int64_t dim);
-TP_API TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
-
-// expand_as(Tensor input, Tensor other) -> Tensor out
-TP_API Storage expand_as(const Storage& input, const Storage& other);
-TP_API TensorRef expand_as(const TensorRef& input, const TensorRef& other);
-
-// flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
-TP_API Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
-TP_API TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
-
-// fliplr(Tensor input) -> Tensor out
-TP_API Storage fliplr(const Storage& input);
-TP_API TensorRef fliplr(const TensorRef& input);
-
-// flipud(Tensor input) -> Tensor out
-TP_API Storage flipud(const Storage& input);
-TP_API TensorRef flipud(const TensorRef& input);
-
-// gelu(Tensor input, *, str approximate="none") -> Tensor out
-TP_API Storage gelu(const Storage& input, std::string_view approximate);
-TP_API TensorRef gelu(const TensorRef& input, std::string_view approximate);
-
-// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage hermite_polynomial_h(const Storage& x, const Storage& n);
-TP_API TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n);
-
-// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage hermite_polynomial_he(const Storage& x, const Storage& n);
-TP_API TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n);
-
-// hstack(Tensor[] tensors) -> Tensor out
-TP_API Storage hstack(std::span<const Storage> tensors);
-TP_API TensorRef hstack(std::span<const TensorRef> tensors);
-
-// imag(Tensor input) -> Tensor out
-TP_API Storage imag(const Storage& input);
-TP_API TensorRef imag(const TensorRef& input);
 
 }  // namespace tp::ops

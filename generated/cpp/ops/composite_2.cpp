@@ -5,7 +5,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
-#include "kernels/shape.h"
 #include "kernels/views.h"
 
 namespace tp {
@@ -17,74 +16,55 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage amax(const Storage& input, const Dims& dim, bool keepdim);
-TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
-Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
 TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
-Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order);
-TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage clone(const Storage& input);
-TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
+Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage exclusive_prod(const Storage& input, std::int64_t dim);
-TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
+Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage gelu_erf(const Storage& input);
+TensorRef gelu_erf(const TensorRef& input);
+Storage gelu_tanh(const Storage& input);
+TensorRef gelu_tanh(const TensorRef& input);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage imag(const Storage& input);
-TensorRef imag(const TensorRef& input);
-Storage inv(const Storage& A);
-TensorRef inv(const TensorRef& A);
-Storage isnan(const Storage& input);
-TensorRef isnan(const TensorRef& input);
+Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
+TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage lgamma(const Storage& input);
-TensorRef lgamma(const TensorRef& input);
-Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
-TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
+Storage linalg_solve(const Storage& A, const Storage& B, bool left);
+TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
-Storage linalg_svdvals(const Storage& A);
-TensorRef linalg_svdvals(const TensorRef& A);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
-Storage logical_or(const Storage& input, const Storage& other);
-TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
-Storage matrix_exp(const Storage& input);
-TensorRef matrix_exp(const TensorRef& input);
-Storage maximum(const Storage& input, const Storage& other);
-TensorRef maximum(const TensorRef& input, const TensorRef& other);
-Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
@@ -95,20 +75,16 @@ Storage ne(const Storage& input, const Storage& other);
 TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-Storage polygamma_of(const Storage& input, std::int64_t order);
-TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
-Storage pow(const Storage& input, const Storage& exponent);
-TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
-Storage repeat(const Storage& input, const Dims& repeats);
-TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -125,12 +101,328 @@ Storage triu(const Storage& input, std::int64_t diagonal);
 TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
-Storage view(const Storage& input, const Dims& shape);
-TensorRef view(const TensorRef& input, const Dims& shape);
+Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+Storage view_as_real(const Storage& input);
+TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+//   vh = mH(vectors)
+//   product = matmul(vh, g_vectors)
+//   level = product - matmul(vh, vectors) * unsqueeze(real(diagonal(product, 0, -2, -1)), -2)
+//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
+//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
+//   off = strong_mul(conj(1 / where(equal, 1, gap)), where(equal, 0, level))
+//   core = tril(off, -1) + triu(off, 1) + diag_embed(g_values)
+//   slope = linalg_solve(vh, matmul(core, vh))
+
+namespace {
+constexpr OpSchema kEigBackwardSchema{"eig_backward",
+    "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
+    true};
+
+template <class V>
+V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
+  const auto vh = mH(vectors);
+  const auto product = matmul(vh, g_vectors);
+  const auto level = sub(product, mul(matmul(vh, vectors), unsqueeze(real(diagonal(product, std::int64_t(0),
+      std::int64_t(-2), std::int64_t(-1))), std::int64_t(-2))), Scalar(1));
+  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
+  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
+      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
+      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
+  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(abs(where(equal, add(tril(level, std::int64_t(-1)),
+      triu(level, std::int64_t(1)), Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eig: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
+  const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), where(equal,
+      number<V>(Scalar(std::int64_t(1))), gap))), where(equal, number<V>(Scalar(std::int64_t(0))), level));
+  const auto core = add(add(tril(off, std::int64_t(-1)), triu(off, std::int64_t(1)), Scalar(1)), diag_embed(g_values,
+      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  return linalg_solve(vh, matmul(core, vh), true);
+}
+}  // namespace
+
+Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors) {
+  return eig_backward_compose<Storage>(g_values, g_vectors, values, vectors);
+}
+TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors) {
+  return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
+
+// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
+//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
+//   differ = logical_and(equal, abs(unsqueeze(g_values, -2) - unsqueeze(g_values, -1)) > 1000 * epsilon(dtype(values)) * unsqueeze(vector_norm(g_values, inf, (-1,), True), -1))
+//   product = matmul(mH(vectors), g_vectors)
+//   turn = (product - mH(product)) / 2
+//   off = strong_mul(1 / where(equal, 1, gap), where(equal, 0, turn))
+//   core = off + diag_embed(g_values)
+//   full = matmul(vectors, matmul(core, mH(vectors)))
+//   slope = (full + mH(full)) / 2
+
+namespace {
+constexpr OpSchema kEighBackwardSchema{"eigh_backward",
+    "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
+    true};
+
+template <class V>
+V eigh_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
+  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
+  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
+      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
+      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
+  const auto differ = logical_and(equal, gt(abs(sub(unsqueeze(g_values, std::int64_t(-2)), unsqueeze(g_values,
+      std::int64_t(-1)), Scalar(1))), mul(number<V>(Scalar(std::int64_t(1000) * epsilon(dtype(values)))),
+      unsqueeze(vector_norm(g_values, Scalar(std::numeric_limits<double>::infinity()), Dims{std::int64_t(-1)}, true,
+      std::nullopt), std::int64_t(-1)))));
+  const auto product = matmul(mH(vectors), g_vectors);
+  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(abs(where(differ, add(product, mH(product),
+      Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eigh: eigenvalues coincide, and a function of eigenvalues and eigenvectors together has a derivative there that follows from neither; separate the eigenvalues");
+  const auto turn = div(sub(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
+  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(mul(abs(where(equal, turn,
+      number<V>(Scalar(std::int64_t(0))))), sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(size(values,
+      std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eigh: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
+  const auto off = strong_mul(div(number<V>(Scalar(std::int64_t(1))), where(equal, number<V>(Scalar(std::int64_t(1))),
+      gap)), where(equal, number<V>(Scalar(std::int64_t(0))), turn));
+  const auto core = add(off, diag_embed(g_values, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  const auto full = matmul(vectors, matmul(core, mH(vectors)));
+  return div(add(full, mH(full), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
+}
+}  // namespace
+
+Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors) {
+  return eigh_backward_compose<Storage>(g_values, g_vectors, values, vectors);
+}
+TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors) {
+  return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
+
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
+
+namespace {
+constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
+    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
+  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
+      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
+}
+}  // namespace
+
+Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<Storage>(input, weight, padding_idx);
+}
+TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
+}
+
+// exclusive_cumprod(Tensor input, int dim) -> Tensor out
+//   first = ones_like(narrow(input, dim, 0, 1))
+//   rest = narrow(input, dim, 0, size(input, dim) - 1)
+//   out = cumprod(cat([first, rest], dim), dim)
+
+namespace {
+constexpr OpSchema kExclusiveCumprodSchema{"exclusive_cumprod",
+    "exclusive_cumprod(Tensor input, int dim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V exclusive_cumprod_compose(const V& input, std::int64_t dim) {
+  const auto first = ones_like(narrow(input, dim, std::int64_t(0), std::int64_t(1)), std::nullopt);
+  const auto rest = narrow(input, dim, std::int64_t(0), size(input, dim) - std::int64_t(1));
+  return cumprod(cat(std::vector<V>{first, rest}, dim), dim, std::nullopt);
+}
+}  // namespace
+
+Storage exclusive_cumprod(const Storage& input, std::int64_t dim) {
+  return exclusive_cumprod_compose<Storage>(input, dim);
+}
+TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim) {
+  return exclusive_cumprod_compose<TensorRef>(input, dim);
+}
+
+// exclusive_prod(Tensor input, int dim) -> Tensor out
+//   out = input if numel(input) == 0 or ndim(input) == 0 else exclusive_cumprod(input, dim) * flip(exclusive_cumprod(flip(input, (dim,)), dim), (dim,))
+
+namespace {
+constexpr OpSchema kExclusiveProdSchema{"exclusive_prod", "exclusive_prod(Tensor input, int dim) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V exclusive_prod_compose(const V& input, std::int64_t dim) {
+  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(input)
+      : mul(exclusive_cumprod(input, dim), flip(exclusive_cumprod(flip(input, Dims{dim}), dim), Dims{dim})));
+}
+}  // namespace
+
+Storage exclusive_prod(const Storage& input, std::int64_t dim) { return exclusive_prod_compose<Storage>(input, dim); }
+TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim) {
+  return exclusive_prod_compose<TensorRef>(input, dim);
+}
+
+// expand_as(Tensor input, Tensor other) -> Tensor out
+//   out = expand(input, shape(other))
+
+namespace {
+constexpr OpSchema kExpandAsSchema{"expand_as", "expand_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V expand_as_compose(const V& input, const V& other) { return expand(input, shape(other)); }
+}  // namespace
+
+Storage expand_as(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return expand_as(tensors_of(input), tensors_of(other)); });
+}
+TensorRef expand_as(const TensorRef& input, const TensorRef& other) {
+  return expand_as_compose<TensorRef>(input, other);
+}
+
+// flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
+//   out = reshape(input, flatten_shape(shape(input), start_dim, end_dim))
+
+namespace {
+constexpr OpSchema kFlattenSchema{"flatten", "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V flatten_compose(const V& input, std::int64_t start_dim, std::int64_t end_dim) {
+  return reshape(input, flatten_shape(shape(input), start_dim, end_dim));
+}
+}  // namespace
+
+Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim) {
+  return flatten_compose<Storage>(input, start_dim, end_dim);
+}
+TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim) {
+  return flatten_compose<TensorRef>(input, start_dim, end_dim);
+}
+
+// fliplr(Tensor input) -> Tensor out
+//   out = flip(input, (1,))
+
+namespace {
+constexpr OpSchema kFliplrSchema{"fliplr", "fliplr(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V fliplr_compose(const V& input) { return flip(input, Dims{std::int64_t(1)}); }
+}  // namespace
+
+Storage fliplr(const Storage& input) { return on_tensors([&] { return fliplr(tensors_of(input)); }); }
+TensorRef fliplr(const TensorRef& input) { return fliplr_compose<TensorRef>(input); }
+
+// flipud(Tensor input) -> Tensor out
+//   out = flip(input, (0,))
+
+namespace {
+constexpr OpSchema kFlipudSchema{"flipud", "flipud(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V flipud_compose(const V& input) { return flip(input, Dims{std::int64_t(0)}); }
+}  // namespace
+
+Storage flipud(const Storage& input) { return on_tensors([&] { return flipud(tensors_of(input)); }); }
+TensorRef flipud(const TensorRef& input) { return flipud_compose<TensorRef>(input); }
+
+// gelu(Tensor input, *, str approximate="none") -> Tensor out
+//   out = gelu_tanh(input) if approximate == "tanh" else gelu_erf(input)
+
+namespace {
+constexpr OpSchema kGeluSchema{"gelu", "gelu(Tensor input, *, str approximate=\"none\") -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V gelu_compose(const V& input, std::string_view approximate) {
+  return (approximate == std::string_view("tanh") ? gelu_tanh(input) : gelu_erf(input));
+}
+}  // namespace
+
+Storage gelu(const Storage& input, std::string_view approximate) {
+  return on_tensors([&] { return gelu(tensors_of(input), approximate); });
+}
+TensorRef gelu(const TensorRef& input, std::string_view approximate) {
+  return gelu_compose<TensorRef>(input, approximate);
+}
+
+// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = hermite_h(x, n, 0)
+
+namespace {
+constexpr OpSchema kHermitePolynomialHSchema{"hermite_polynomial_h",
+    "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hermite_polynomial_h_compose(const V& x, const V& n) { return hermite_h(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage hermite_polynomial_h(const Storage& x, const Storage& n) {
+  return on_tensors([&] { return hermite_polynomial_h(tensors_of(x), tensors_of(n)); });
+}
+TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n) {
+  return hermite_polynomial_h_compose<TensorRef>(x, n);
+}
+
+// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
+//   out = hermite_he(x, n, 0)
+
+namespace {
+constexpr OpSchema kHermitePolynomialHeSchema{"hermite_polynomial_he",
+    "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hermite_polynomial_he_compose(const V& x, const V& n) { return hermite_he(x, n, std::int64_t(0)); }
+}  // namespace
+
+Storage hermite_polynomial_he(const Storage& x, const Storage& n) {
+  return on_tensors([&] { return hermite_polynomial_he(tensors_of(x), tensors_of(n)); });
+}
+TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n) {
+  return hermite_polynomial_he_compose<TensorRef>(x, n);
+}
+
+// hstack(Tensor[] tensors) -> Tensor out
+//   out = stack(tensors, 0) if ndim(tensors[0]) == 0 else cat(tensors, 0 if ndim(tensors[0]) == 1 else 1)
+
+namespace {
+constexpr OpSchema kHstackSchema{"hstack", "hstack(Tensor[] tensors) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V hstack_compose(std::span<const V> tensors) {
+  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(0) ? stack(tensors, std::int64_t(0)) : cat(tensors,
+      (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1))));
+}
+}  // namespace
+
+Storage hstack(std::span<const Storage> tensors) { return on_tensors([&] { return hstack(tensors_of(tensors)); }); }
+TensorRef hstack(std::span<const TensorRef> tensors) { return hstack_compose<TensorRef>(tensors); }
+
+// imag(Tensor input) -> Tensor out
+//   out = select(view_as_real(input), -1, 1)
+
+namespace {
+constexpr OpSchema kImagSchema{"imag", "imag(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V imag_compose(const V& input) { return select(view_as_real(input), std::int64_t(-1), std::int64_t(1)); }
+}  // namespace
+
+Storage imag(const Storage& input) { return imag_compose<Storage>(input); }
+TensorRef imag(const TensorRef& input) { return imag_compose<TensorRef>(input); }
 
 // laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out
 //   out = laguerre_l(x, n, 0)
@@ -144,7 +436,7 @@ V laguerre_polynomial_l_compose(const V& x, const V& n) { return laguerre_l(x, n
 }  // namespace
 
 Storage laguerre_polynomial_l(const Storage& x, const Storage& n) {
-  return laguerre_polynomial_l_compose<Storage>(x, n);
+  return on_tensors([&] { return laguerre_polynomial_l(tensors_of(x), tensors_of(n)); });
 }
 TensorRef laguerre_polynomial_l(const TensorRef& x, const TensorRef& n) {
   return laguerre_polynomial_l_compose<TensorRef>(x, n);
@@ -162,7 +454,7 @@ V legendre_polynomial_p_compose(const V& x, const V& n) { return legendre_p(x, n
 }  // namespace
 
 Storage legendre_polynomial_p(const Storage& x, const Storage& n) {
-  return legendre_polynomial_p_compose<Storage>(x, n);
+  return on_tensors([&] { return legendre_polynomial_p(tensors_of(x), tensors_of(n)); });
 }
 TensorRef legendre_polynomial_p(const TensorRef& x, const TensorRef& n) {
   return legendre_polynomial_p_compose<TensorRef>(x, n);
@@ -182,7 +474,7 @@ V linalg_diagonal_compose(const V& A, std::int64_t offset, std::int64_t dim1, st
 }  // namespace
 
 Storage linalg_diagonal(const Storage& A, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  return linalg_diagonal_compose<Storage>(A, offset, dim1, dim2);
+  return on_tensors([&] { return linalg_diagonal(tensors_of(A), offset, dim1, dim2); });
 }
 TensorRef linalg_diagonal(const TensorRef& A, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   return linalg_diagonal_compose<TensorRef>(A, offset, dim1, dim2);
@@ -386,16 +678,19 @@ TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const Te
 }
 
 // mH(Tensor input) -> Tensor out
-//   out = conj(transpose(input, -2, -1))
+//   out = conj(transpose(input, -2, -1)) if is_complex(dtype(input)) else transpose(input, -2, -1)
 
 namespace {
 constexpr OpSchema kMHSchema{"mH", "mH(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V mH_compose(const V& input) { return conj(transpose(input, std::int64_t(-2), std::int64_t(-1))); }
+V mH_compose(const V& input) {
+  return (is_complex(dtype(input)) ? conj(transpose(input, std::int64_t(-2), std::int64_t(-1))) : transpose(input,
+      std::int64_t(-2), std::int64_t(-1)));
+}
 }  // namespace
 
-Storage mH(const Storage& input) { return mH_compose<Storage>(input); }
+Storage mH(const Storage& input) { return on_tensors([&] { return mH(tensors_of(input)); }); }
 TensorRef mH(const TensorRef& input) { return mH_compose<TensorRef>(input); }
 
 // mT(Tensor input) -> Tensor out
@@ -408,7 +703,7 @@ template <class V>
 V mT_compose(const V& input) { return transpose(input, std::int64_t(-2), std::int64_t(-1)); }
 }  // namespace
 
-Storage mT(const Storage& input) { return mT_compose<Storage>(input); }
+Storage mT(const Storage& input) { return on_tensors([&] { return mT(tensors_of(input)); }); }
 TensorRef mT(const TensorRef& input) { return mT_compose<TensorRef>(input); }
 
 // matmul_backward_input(Tensor grad, Tensor input, Tensor other) -> Tensor slope
@@ -458,635 +753,6 @@ Storage matmul_backward_other(const Storage& grad, const Storage& input, const S
 TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other) {
   return matmul_backward_other_compose<TensorRef>(grad, input, other);
 }
-
-// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
-//   n = size(input, -1)
-//   a = mH(input)
-//   block = cat((cat((a, grad), -1), cat((zeros_like(a), a), -1)), -2)
-//   slope = narrow(narrow(matrix_exp(block), -2, 0, n), -1, n, n)
-
-namespace {
-constexpr OpSchema kMatrixExpBackwardSchema{"matrix_exp_backward",
-    "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V matrix_exp_backward_compose(const V& grad, const V& input) {
-  const auto n = size(input, std::int64_t(-1));
-  const auto a = mH(input);
-  const auto block = cat(std::vector<V>{cat(std::vector<V>{a, grad}, std::int64_t(-1)),
-      cat(std::vector<V>{zeros_like(a, std::nullopt), a}, std::int64_t(-1))}, std::int64_t(-2));
-  return narrow(narrow(matrix_exp(block), std::int64_t(-2), std::int64_t(0), n), std::int64_t(-1), n, n);
-}
-}  // namespace
-
-Storage matrix_exp_backward(const Storage& grad, const Storage& input) {
-  return matrix_exp_backward_compose<Storage>(grad, input);
-}
-TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input) {
-  return matrix_exp_backward_compose<TensorRef>(grad, input);
-}
-
-// mvlgamma(Tensor input, int p) -> Tensor out
-//   out = sum(lgamma(unsqueeze(input, -1) - arange(p) / 2), (-1,)) + 0.28618247146235004 * p * (p - 1)
-
-namespace {
-constexpr OpSchema kMvlgammaSchema{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V mvlgamma_compose(const V& input, std::int64_t p) {
-  return add(sum(lgamma(sub(unsqueeze(input, std::int64_t(-1)), div(lift<V>(make_arange(Scalar(p), std::nullopt)),
-      number<V>(Scalar(std::int64_t(2)))), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt),
-      number<V>(Scalar((0.28618247146235004 * p) * (p - std::int64_t(1)))), Scalar(1));
-}
-}  // namespace
-
-Storage mvlgamma(const Storage& input, std::int64_t p) { return mvlgamma_compose<Storage>(input, p); }
-TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
-
-// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
-//   ph = mH(P)
-//   gh = mH(grad)
-//   left = matmul(gh, matmul(P, ph))
-//   right = matmul(matmul(ph, P), gh)
-//   slope = -matmul(ph, matmul(grad, ph)) + left - matmul(A, matmul(P, left)) + right - matmul(matmul(right, P), A)
-
-namespace {
-constexpr OpSchema kPinvBackwardSchema{"pinv_backward",
-    "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V pinv_backward_compose(const V& grad, const V& A, const V& P) {
-  const auto ph = mH(P);
-  const auto gh = mH(grad);
-  const auto left = matmul(gh, matmul(P, ph));
-  const auto right = matmul(matmul(ph, P), gh);
-  return sub(add(sub(add(neg(matmul(ph, matmul(grad, ph))), left, Scalar(1)), matmul(A, matmul(P, left)), Scalar(1)),
-      right, Scalar(1)), matmul(matmul(right, P), A), Scalar(1));
-}
-}  // namespace
-
-Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P) {
-  return pinv_backward_compose<Storage>(grad, A, P);
-}
-TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P) {
-  return pinv_backward_compose<TensorRef>(grad, A, P);
-}
-
-// polygamma(int n, Tensor input) -> Tensor out
-//   out = polygamma_of(input, n)
-
-namespace {
-constexpr OpSchema kPolygammaSchema{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input, n); }
-}  // namespace
-
-Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
-TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
-
-// positive(Tensor input) -> Tensor out
-//   out = input
-
-namespace {
-constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V positive_compose(const V& input) { return input; }
-}  // namespace
-
-Storage positive(const Storage& input) { return positive_compose<Storage>(input); }
-TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
-
-// prod_others(Tensor input, int? dim) -> Tensor out
-//   out = reshape(exclusive_prod(reshape(input, (-1,)), 0), shape(input)) if dim == None else exclusive_prod(input, dim)
-
-namespace {
-constexpr OpSchema kProdOthersSchema{"prod_others", "prod_others(Tensor input, int? dim) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V prod_others_compose(const V& input, std::optional<std::int64_t> dim) {
-  return (!dim.has_value() ? reshape(exclusive_prod(reshape(input, Dims{std::int64_t(-1)}), std::int64_t(0)),
-      shape(input)) : exclusive_prod(input, *dim));
-}
-}  // namespace
-
-Storage prod_others(const Storage& input, std::optional<std::int64_t> dim) {
-  return prod_others_compose<Storage>(input, dim);
-}
-TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t> dim) {
-  return prod_others_compose<TensorRef>(input, dim);
-}
-
-// qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope
-//   k = size(Q, -1)
-//   n = size(R, -1)
-//   r1 = narrow(R, -1, 0, k)
-//   g2 = narrow(g_R, -1, k, n - k)
-//   gq = g_Q + matmul(Q, matmul(narrow(R, -1, k, n - k), mH(g2)))
-//   m = matmul(r1, mH(triu(narrow(g_R, -1, 0, k)))) - matmul(mH(gq), Q)
-//   sym = tril(m, -1) + mH(tril(m, -1)) + diag_embed(real(diagonal(m, 0, -2, -1)))
-//   first = linalg_solve_triangular(mH(r1), gq + matmul(Q, sym), upper=False, left=False)
-//   slope = first if n == k else cat((first, matmul(Q, g2)), -1)
-
-namespace {
-constexpr OpSchema kQrBackwardSchema{"qr_backward",
-    "qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V qr_backward_compose(const V& g_Q, const V& g_R, const V& Q, const V& R) {
-  const auto k = size(Q, std::int64_t(-1));
-  const auto n = size(R, std::int64_t(-1));
-  const auto r1 = narrow(R, std::int64_t(-1), std::int64_t(0), k);
-  const auto g2 = narrow(g_R, std::int64_t(-1), k, n - k);
-  const auto gq = add(g_Q, matmul(Q, matmul(narrow(R, std::int64_t(-1), k, n - k), mH(g2))), Scalar(1));
-  const auto m = sub(matmul(r1, mH(triu(narrow(g_R, std::int64_t(-1), std::int64_t(0), k), std::int64_t(0)))),
-      matmul(mH(gq), Q), Scalar(1));
-  const auto sym = add(add(tril(m, std::int64_t(-1)), mH(tril(m, std::int64_t(-1))), Scalar(1)),
-      diag_embed(real(diagonal(m, std::int64_t(0), std::int64_t(-2), std::int64_t(-1))), std::int64_t(0),
-      std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  const auto first = linalg_solve_triangular(mH(r1), add(gq, matmul(Q, sym), Scalar(1)), false, false, false);
-  return (n == k ? V(first) : cat(std::vector<V>{first, matmul(Q, g2)}, std::int64_t(-1)));
-}
-}  // namespace
-
-Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R) {
-  return qr_backward_compose<Storage>(g_Q, g_R, Q, R);
-}
-TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R) {
-  return qr_backward_compose<TensorRef>(g_Q, g_R, Q, R);
-}
-
-// rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out
-//   s = abs(linalg_eigvalsh(A)) if hermitian else linalg_svdvals(A)
-//   out = sum(s > maximum(rtol * amax(s, (-1,), True), atol), (-1,)) if size(s, -1) > 0 else sum(s > 0, (-1,))
-
-namespace {
-constexpr OpSchema kRankOfSchema{"rank_of",
-    "rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out", 1, Amp::Keep, true};
-
-template <class V>
-V rank_of_compose(const V& A, double atol, double rtol, bool hermitian) {
-  const auto s = (hermitian ? abs(linalg_eigvalsh(A, "L")) : linalg_svdvals(A));
-  return (size(s, std::int64_t(-1)) > std::int64_t(0) ? sum(gt(s, maximum(mul(number<V>(Scalar(rtol)), amax(s,
-      Dims{std::int64_t(-1)}, true)), number<V>(Scalar(atol)))), Dims{std::int64_t(-1)}, false, std::nullopt)
-      : sum(gt(s, number<V>(Scalar(std::int64_t(0)))), Dims{std::int64_t(-1)}, false, std::nullopt));
-}
-}  // namespace
-
-Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian) {
-  return rank_of_compose<Storage>(A, atol, rtol, hermitian);
-}
-TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian) {
-  return rank_of_compose<TensorRef>(A, atol, rtol, hermitian);
-}
-
-// ravel(Tensor input) -> Tensor out
-//   out = reshape(input, (-1,))
-
-namespace {
-constexpr OpSchema kRavelSchema{"ravel", "ravel(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V ravel_compose(const V& input) { return reshape(input, Dims{std::int64_t(-1)}); }
-}  // namespace
-
-Storage ravel(const Storage& input) { return ravel_compose<Storage>(input); }
-TensorRef ravel(const TensorRef& input) { return ravel_compose<TensorRef>(input); }
-
-// reduce_loss(Tensor input, str reduction) -> Tensor out
-//   out = mean(input) if reduction_code(reduction) == 1 else sum(input) if reduction_code(reduction) == 2 else input
-
-namespace {
-constexpr OpSchema kReduceLossSchema{"reduce_loss", "reduce_loss(Tensor input, str reduction) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V reduce_loss_compose(const V& input, std::string_view reduction) {
-  return (reduction_code(reduction) == std::int64_t(1) ? mean(input, Dims{}, false, std::nullopt)
-      : (reduction_code(reduction) == std::int64_t(2) ? sum(input, Dims{}, false, std::nullopt) : V(input)));
-}
-}  // namespace
-
-Storage reduce_loss(const Storage& input, std::string_view reduction) {
-  return reduce_loss_compose<Storage>(input, reduction);
-}
-TensorRef reduce_loss(const TensorRef& input, std::string_view reduction) {
-  return reduce_loss_compose<TensorRef>(input, reduction);
-}
-
-// repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope
-//   slope = reshape(sum(reshape(grad, tile_shape(size, repeats)), tile_dims(size, repeats)), size) if len(repeats) > 0 else grad
-
-namespace {
-constexpr OpSchema kRepeatBackwardSchema{"repeat_backward",
-    "repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V repeat_backward_compose(const V& grad, const Dims& size, const Dims& repeats) {
-  return (len(repeats) > std::int64_t(0) ? reshape(sum(reshape(grad, tile_shape(size, repeats)), tile_dims(size,
-      repeats), false, std::nullopt), size) : V(grad));
-}
-}  // namespace
-
-Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats) {
-  return repeat_backward_compose<Storage>(grad, size, repeats);
-}
-TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats) {
-  return repeat_backward_compose<TensorRef>(grad, size, repeats);
-}
-
-// reshape_as(Tensor input, Tensor other) -> Tensor out
-//   out = reshape(input, shape(other))
-
-namespace {
-constexpr OpSchema kReshapeAsSchema{"reshape_as", "reshape_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V reshape_as_compose(const V& input, const V& other) { return reshape(input, shape(other)); }
-}  // namespace
-
-Storage reshape_as(const Storage& input, const Storage& other) { return reshape_as_compose<Storage>(input, other); }
-TensorRef reshape_as(const TensorRef& input, const TensorRef& other) {
-  return reshape_as_compose<TensorRef>(input, other);
-}
-
-// rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out
-//   out = transpose(flip(input, (dims[1],)), dims[0], dims[1]) if k % 4 == 1 else flip(input, dims) if k % 4 == 2 else flip(transpose(input, dims[0], dims[1]), (dims[1],)) if k % 4 == 3 else clone(input)
-
-namespace {
-constexpr OpSchema kRot90Schema{"rot90", "rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V rot90_compose(const V& input, std::int64_t k, const Dims& dims) {
-  return (floor_mod(k, std::int64_t(4)) == std::int64_t(1) ? transpose(flip(input, Dims{at(dims, std::int64_t(1))}),
-      at(dims, std::int64_t(0)), at(dims, std::int64_t(1))) : (floor_mod(k, std::int64_t(4)) == std::int64_t(2)
-      ? flip(input, dims) : (floor_mod(k, std::int64_t(4)) == std::int64_t(3) ? flip(transpose(input, at(dims,
-      std::int64_t(0)), at(dims, std::int64_t(1))), Dims{at(dims, std::int64_t(1))}) : clone(input))));
-}
-}  // namespace
-
-Storage rot90(const Storage& input, std::int64_t k, const Dims& dims) { return rot90_compose<Storage>(input, k, dims); }
-TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims) {
-  return rot90_compose<TensorRef>(input, k, dims);
-}
-
-// sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
-//   r = abs(input)
-//   across = grad - real(grad * conj(output)) * output
-//   out = where(r == 0, 0, across / r)
-
-namespace {
-constexpr OpSchema kSgnBackwardSchema{"sgn_backward",
-    "sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V sgn_backward_compose(const V& grad, const V& input, const V& output) {
-  const auto r = abs(input);
-  const auto across = sub(grad, mul(real(mul(grad, conj(output))), output), Scalar(1));
-  return where(eq(r, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), div(across, r));
-}
-}  // namespace
-
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output) {
-  return sgn_backward_compose<Storage>(grad, input, output);
-}
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output) {
-  return sgn_backward_compose<TensorRef>(grad, input, output);
-}
-
-// shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = chebyshev_t(2 * x - 1, n, 0)
-
-namespace {
-constexpr OpSchema kShiftedChebyshevPolynomialTSchema{"shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V shifted_chebyshev_polynomial_t_compose(const V& x, const V& n) {
-  return chebyshev_t(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
-      std::int64_t(0));
-}
-}  // namespace
-
-Storage shifted_chebyshev_polynomial_t(const Storage& x, const Storage& n) {
-  return shifted_chebyshev_polynomial_t_compose<Storage>(x, n);
-}
-TensorRef shifted_chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n) {
-  return shifted_chebyshev_polynomial_t_compose<TensorRef>(x, n);
-}
-
-// shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = chebyshev_u(2 * x - 1, n, 0)
-
-namespace {
-constexpr OpSchema kShiftedChebyshevPolynomialUSchema{"shifted_chebyshev_polynomial_u",
-    "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V shifted_chebyshev_polynomial_u_compose(const V& x, const V& n) {
-  return chebyshev_u(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
-      std::int64_t(0));
-}
-}  // namespace
-
-Storage shifted_chebyshev_polynomial_u(const Storage& x, const Storage& n) {
-  return shifted_chebyshev_polynomial_u_compose<Storage>(x, n);
-}
-TensorRef shifted_chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n) {
-  return shifted_chebyshev_polynomial_u_compose<TensorRef>(x, n);
-}
-
-// shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = chebyshev_v(2 * x - 1, n, 0)
-
-namespace {
-constexpr OpSchema kShiftedChebyshevPolynomialVSchema{"shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V shifted_chebyshev_polynomial_v_compose(const V& x, const V& n) {
-  return chebyshev_v(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
-      std::int64_t(0));
-}
-}  // namespace
-
-Storage shifted_chebyshev_polynomial_v(const Storage& x, const Storage& n) {
-  return shifted_chebyshev_polynomial_v_compose<Storage>(x, n);
-}
-TensorRef shifted_chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n) {
-  return shifted_chebyshev_polynomial_v_compose<TensorRef>(x, n);
-}
-
-// shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
-//   out = chebyshev_w(2 * x - 1, n, 0)
-
-namespace {
-constexpr OpSchema kShiftedChebyshevPolynomialWSchema{"shifted_chebyshev_polynomial_w",
-    "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V shifted_chebyshev_polynomial_w_compose(const V& x, const V& n) {
-  return chebyshev_w(sub(mul(number<V>(Scalar(std::int64_t(2))), x), number<V>(Scalar(std::int64_t(1))), Scalar(1)), n,
-      std::int64_t(0));
-}
-}  // namespace
-
-Storage shifted_chebyshev_polynomial_w(const Storage& x, const Storage& n) {
-  return shifted_chebyshev_polynomial_w_compose<Storage>(x, n);
-}
-TensorRef shifted_chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n) {
-  return shifted_chebyshev_polynomial_w_compose<TensorRef>(x, n);
-}
-
-// slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope
-//   scale = g_log + 1j * imag(g_sign * conj(sign)) if is_complex(dtype(A)) else g_log
-//   slope = unsqueeze(unsqueeze(scale, -1), -1) * mH(inv(A))
-
-namespace {
-constexpr OpSchema kSlogdetBackwardSchema{"slogdet_backward",
-    "slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V slogdet_backward_compose(const V& g_sign, const V& g_log, const V& A, const V& sign) {
-  const auto scale = (is_complex(dtype(A)) ? add(g_log, mul(number<V>(Scalar(0.0, 1.0)), imag(mul(g_sign,
-      conj(sign)))), Scalar(1)) : V(g_log));
-  return mul(unsqueeze(unsqueeze(scale, std::int64_t(-1)), std::int64_t(-1)), mH(inv(A)));
-}
-}  // namespace
-
-Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign) {
-  return slogdet_backward_compose<Storage>(g_sign, g_log, A, sign);
-}
-TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign) {
-  return slogdet_backward_compose<TensorRef>(g_sign, g_log, A, sign);
-}
-
-// svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
-//   k = size(S, -1)
-//   u = narrow(U, -1, 0, k)
-//   v = mH(narrow(Vh, -2, 0, k))
-//   gu = narrow(g_U, -1, 0, k)
-//   gv = mH(narrow(g_Vh, -2, 0, k))
-//   row = unsqueeze(S, -2)
-//   col = unsqueeze(S, -1)
-//   pu = matmul(mH(u), gu)
-//   pv = matmul(mH(v), gv)
-//   turn_u = pu - mH(pu)
-//   turn_v = pv - mH(pv)
-//   mixed = turn_u * row + col * turn_v
-//   core = strong_mul(1 / ((row - col) * (row + col) + eye(k, dtype=dtype(S))), mixed) + diag_embed(g_S)
-//   phase = diag_embed(strong_mul(0.5 / S, diagonal(turn_u, 0, -2, -1))) if is_complex(dtype(U)) else zeros(shape(core), dtype=dtype(core))
-//   inside = matmul(u, matmul(core + phase, mH(v)))
-//   rest_u = gu - matmul(u, pu)
-//   rest_v = gv - matmul(v, pv)
-//   tall = inside if size(U, -2) == k else inside + matmul(strong_mul(1 / row, rest_u), mH(v))
-//   slope = tall if size(Vh, -1) == k else tall + matmul(u, mH(strong_mul(1 / row, rest_v)))
-
-namespace {
-constexpr OpSchema kSvdBackwardSchema{"svd_backward",
-    "svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope", 1, Amp::Keep,
-    true};
-
-template <class V>
-V svd_backward_compose(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const V& S, const V& Vh) {
-  const auto k = size(S, std::int64_t(-1));
-  const auto u = narrow(U, std::int64_t(-1), std::int64_t(0), k);
-  const auto v = mH(narrow(Vh, std::int64_t(-2), std::int64_t(0), k));
-  const auto gu = narrow(g_U, std::int64_t(-1), std::int64_t(0), k);
-  const auto gv = mH(narrow(g_Vh, std::int64_t(-2), std::int64_t(0), k));
-  const auto row = unsqueeze(S, std::int64_t(-2));
-  const auto col = unsqueeze(S, std::int64_t(-1));
-  const auto pu = matmul(mH(u), gu);
-  const auto pv = matmul(mH(v), gv);
-  const auto turn_u = sub(pu, mH(pu), Scalar(1));
-  const auto turn_v = sub(pv, mH(pv), Scalar(1));
-  const auto mixed = add(mul(turn_u, row), mul(col, turn_v), Scalar(1));
-  const auto core = add(strong_mul(div(number<V>(Scalar(std::int64_t(1))), add(mul(sub(row, col, Scalar(1)), add(row,
-      col, Scalar(1))), lift<V>(make_eye(k, std::nullopt, dtype(S))), Scalar(1))), mixed), diag_embed(g_S,
-      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  const auto phase = (is_complex(dtype(U)) ? diag_embed(strong_mul(div(number<V>(Scalar(0.5)), S), diagonal(turn_u,
-      std::int64_t(0), std::int64_t(-2), std::int64_t(-1))), std::int64_t(0), std::int64_t(-2), std::int64_t(-1))
-      : zeros<V>(shape(core), dtype(core)));
-  const auto inside = matmul(u, matmul(add(core, phase, Scalar(1)), mH(v)));
-  const auto rest_u = sub(gu, matmul(u, pu), Scalar(1));
-  const auto rest_v = sub(gv, matmul(v, pv), Scalar(1));
-  const auto tall = (size(U, std::int64_t(-2)) == k ? V(inside) : add(inside,
-      matmul(strong_mul(div(number<V>(Scalar(std::int64_t(1))), row), rest_u), mH(v)), Scalar(1)));
-  return (size(Vh, std::int64_t(-1)) == k ? V(tall) : add(tall, matmul(u,
-      mH(strong_mul(div(number<V>(Scalar(std::int64_t(1))), row), rest_v))), Scalar(1)));
-}
-}  // namespace
-
-Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U, const Storage& S,
-    const Storage& Vh) {
-  return svd_backward_compose<Storage>(g_U, g_S, g_Vh, U, S, Vh);
-}
-TensorRef svd_backward(const TensorRef& g_U, const TensorRef& g_S, const TensorRef& g_Vh, const TensorRef& U,
-    const TensorRef& S, const TensorRef& Vh) {
-  return svd_backward_compose<TensorRef>(g_U, g_S, g_Vh, U, S, Vh);
-}
-
-// tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope
-//   top = restore_dims(out, shape(input), dim, keepdim)
-//   ties = cast(logical_or(input == top, logical_and(isnan(input), isnan(top))), dtype(grad))
-//   slope = ties * (restore_dims(grad, shape(input), dim, keepdim) / sum(ties, dim, True))
-
-namespace {
-constexpr OpSchema kTieShareSchema{"tie_share",
-    "tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V tie_share_compose(const V& grad, const V& input, const V& out, const Dims& dim, bool keepdim) {
-  const auto top = restore_dims(out, shape(input), dim, keepdim);
-  const auto ties = cast(logical_or(eq(input, top), logical_and(isnan(input), isnan(top))), dtype(grad));
-  return mul(ties, div(restore_dims(grad, shape(input), dim, keepdim), sum(ties, dim, true, std::nullopt)));
-}
-}  // namespace
-
-Storage tie_share(const Storage& grad, const Storage& input, const Storage& out, const Dims& dim, bool keepdim) {
-  return tie_share_compose<Storage>(grad, input, out, dim, keepdim);
-}
-TensorRef tie_share(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Dims& dim,
-    bool keepdim) {
-  return tie_share_compose<TensorRef>(grad, input, out, dim, keepdim);
-}
-
-// tile(Tensor input, int[] dims) -> Tensor out
-//   out = repeat(input, dims) if len(dims) >= ndim(input) else repeat(input, broadcast_shape(dims, channel_sizes(1, ndim(input) - 1)))
-
-namespace {
-constexpr OpSchema kTileSchema{"tile", "tile(Tensor input, int[] dims) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V tile_compose(const V& input, const Dims& dims) {
-  return (len(dims) >= ndim(input) ? repeat(input, dims) : repeat(input, broadcast_shape(dims,
-      channel_sizes(std::int64_t(1), ndim(input) - std::int64_t(1)))));
-}
-}  // namespace
-
-Storage tile(const Storage& input, const Dims& dims) { return tile_compose<Storage>(input, dims); }
-TensorRef tile(const TensorRef& input, const Dims& dims) { return tile_compose<TensorRef>(input, dims); }
-
-// triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope
-//   whole = -sum_to(matmul(grad, mH(out)) if left else matmul(mH(out), grad), shape(A))
-//   slope = triu(whole, 1 if unitriangular else 0) if upper else tril(whole, -1 if unitriangular else 0)
-
-namespace {
-constexpr OpSchema kTriangularBackwardSchema{"triangular_backward",
-    "triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V triangular_backward_compose(const V& grad, const V& A, const V& out, bool upper, bool left, bool unitriangular) {
-  const auto whole = neg(sum_to((left ? matmul(grad, mH(out)) : matmul(mH(out), grad)), shape(A)));
-  return (upper ? triu(whole, (unitriangular ? std::int64_t(1) : std::int64_t(0))) : tril(whole, (unitriangular
-      ? std::int64_t(-1) : std::int64_t(0))));
-}
-}  // namespace
-
-Storage triangular_backward(const Storage& grad, const Storage& A, const Storage& out, bool upper, bool left,
-    bool unitriangular) {
-  return triangular_backward_compose<Storage>(grad, A, out, upper, left, unitriangular);
-}
-TensorRef triangular_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool upper, bool left,
-    bool unitriangular) {
-  return triangular_backward_compose<TensorRef>(grad, A, out, upper, left, unitriangular);
-}
-
-// var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope
-//   slope = restore_dims(grad, shape(input), dim, keepdim) * (2 / (reduced_count(shape(input), dim) - correction)) * (input - mean(input, dim, True))
-
-namespace {
-constexpr OpSchema kVarBackwardSchema{"var_backward",
-    "var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope", 1,
-    Amp::Keep, true};
-
-template <class V>
-V var_backward_compose(const V& grad, const V& input, const std::optional<Dims>& dim, const Scalar& correction,
-    bool keepdim) {
-  return mul(mul(restore_dims(grad, shape(input), dim, keepdim),
-      number<V>(Scalar(double(std::int64_t(2)) / double(reduced_count(shape(input), dim) - correction.to_double())))),
-      sub(input, mean(input, dim.value_or(Dims{}), true, std::nullopt), Scalar(1)));
-}
-}  // namespace
-
-Storage var_backward(const Storage& grad, const Storage& input, const std::optional<Dims>& dim,
-    const Scalar& correction, bool keepdim) {
-  return var_backward_compose<Storage>(grad, input, dim, correction, keepdim);
-}
-TensorRef var_backward(const TensorRef& grad, const TensorRef& input, const std::optional<Dims>& dim,
-    const Scalar& correction, bool keepdim) {
-  return var_backward_compose<TensorRef>(grad, input, dim, correction, keepdim);
-}
-
-// vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope
-//   r = restore_dims(out, shape(input), dim, keepdim)
-//   u = restore_dims(grad, shape(input), dim, keepdim)
-//   top = cast(logical_and(abs(input) == r, r != 0), dtype(grad))
-//   slope = input * where(r == 0, 0, u / r) if ord == 2 else sgn(input) * u if ord == 1 else zeros_like(input) if ord == 0 else u * sgn(input) * top / maximum(sum(top, dim, True), 1) if ord == inf or ord == -inf else where(logical_or(input == 0, r == 0), 0, u * sgn(input) * (abs(input) / r) ** (ord - 1))
-
-namespace {
-constexpr OpSchema kVectorNormBackwardSchema{"vector_norm_backward",
-    "vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope",
-    1, Amp::Keep, true};
-
-template <class V>
-V vector_norm_backward_compose(const V& grad, const V& input, const V& out, const Scalar& ord, const Dims& dim,
-    bool keepdim) {
-  const auto r = restore_dims(out, shape(input), dim, keepdim);
-  const auto u = restore_dims(grad, shape(input), dim, keepdim);
-  const auto top = cast(logical_and(eq(abs(input), r), ne(r, number<V>(Scalar(std::int64_t(0))))), dtype(grad));
-  return (ord.to_double() == std::int64_t(2) ? mul(input, where(eq(r, number<V>(Scalar(std::int64_t(0)))),
-      number<V>(Scalar(std::int64_t(0))), div(u, r))) : (ord.to_double() == std::int64_t(1) ? mul(sgn(input), u)
-      : (ord.to_double() == std::int64_t(0) ? zeros_like(input, std::nullopt) : ((ord.to_double() ==
-      std::numeric_limits<double>::infinity()) || (ord.to_double() == (-std::numeric_limits<double>::infinity()))
-      ? div(mul(mul(u, sgn(input)), top), maximum(sum(top, dim, true, std::nullopt),
-      number<V>(Scalar(std::int64_t(1))))) : where(logical_or(eq(input, number<V>(Scalar(std::int64_t(0)))), eq(r,
-      number<V>(Scalar(std::int64_t(0))))), number<V>(Scalar(std::int64_t(0))), mul(mul(u, sgn(input)),
-      pow(div(abs(input), r), number<V>(Scalar(ord.to_double() - std::int64_t(1))))))))));
-}
-}  // namespace
-
-Storage vector_norm_backward(const Storage& grad, const Storage& input, const Storage& out, const Scalar& ord,
-    const Dims& dim, bool keepdim) {
-  return vector_norm_backward_compose<Storage>(grad, input, out, ord, dim, keepdim);
-}
-TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Scalar& ord,
-    const Dims& dim, bool keepdim) {
-  return vector_norm_backward_compose<TensorRef>(grad, input, out, ord, dim, keepdim);
-}
-
-// view_as(Tensor input, Tensor other) -> Tensor out
-//   out = view(input, shape(other))
-
-namespace {
-constexpr OpSchema kViewAsSchema{"view_as", "view_as(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V view_as_compose(const V& input, const V& other) { return view(input, shape(other)); }
-}  // namespace
-
-Storage view_as(const Storage& input, const Storage& other) { return view_as_compose<Storage>(input, other); }
-TensorRef view_as(const TensorRef& input, const TensorRef& other) { return view_as_compose<TensorRef>(input, other); }
-
-// vstack(Tensor[] tensors) -> Tensor out
-//   out = stack(tensors, 0) if ndim(tensors[0]) == 1 else cat(tensors, 0)
-
-namespace {
-constexpr OpSchema kVstackSchema{"vstack", "vstack(Tensor[] tensors) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V vstack_compose(std::span<const V> tensors) {
-  return (ndim(item(tensors, std::int64_t(0))) == std::int64_t(1) ? stack(tensors, std::int64_t(0)) : cat(tensors,
-      std::int64_t(0)));
-}
-}  // namespace
-
-Storage vstack(std::span<const Storage> tensors) { return vstack_compose<Storage>(tensors); }
-TensorRef vstack(std::span<const TensorRef> tensors) { return vstack_compose<TensorRef>(tensors); }
 
 }  // namespace ops
 }  // namespace tp

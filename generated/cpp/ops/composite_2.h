@@ -5,6 +5,67 @@
 
 namespace tp::ops {
 
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors);
+TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+
+// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors);
+TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
+    std::optional<std::int64_t> padding_idx);
+
+// exclusive_cumprod(Tensor input, int dim) -> Tensor out
+TP_API Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
+TP_API TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim);
+
+// exclusive_prod(Tensor input, int dim) -> Tensor out
+TP_API Storage exclusive_prod(const Storage& input, std::int64_t dim);
+TP_API TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
+
+// expand_as(Tensor input, Tensor other) -> Tensor out
+TP_API Storage expand_as(const Storage& input, const Storage& other);
+TP_API TensorRef expand_as(const TensorRef& input, const TensorRef& other);
+
+// flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor out
+TP_API Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
+TP_API TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
+
+// fliplr(Tensor input) -> Tensor out
+TP_API Storage fliplr(const Storage& input);
+TP_API TensorRef fliplr(const TensorRef& input);
+
+// flipud(Tensor input) -> Tensor out
+TP_API Storage flipud(const Storage& input);
+TP_API TensorRef flipud(const TensorRef& input);
+
+// gelu(Tensor input, *, str approximate="none") -> Tensor out
+TP_API Storage gelu(const Storage& input, std::string_view approximate);
+TP_API TensorRef gelu(const TensorRef& input, std::string_view approximate);
+
+// hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage hermite_polynomial_h(const Storage& x, const Storage& n);
+TP_API TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n);
+
+// hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out
+TP_API Storage hermite_polynomial_he(const Storage& x, const Storage& n);
+TP_API TensorRef hermite_polynomial_he(const TensorRef& x, const TensorRef& n);
+
+// hstack(Tensor[] tensors) -> Tensor out
+TP_API Storage hstack(std::span<const Storage> tensors);
+TP_API TensorRef hstack(std::span<const TensorRef> tensors);
+
+// imag(Tensor input) -> Tensor out
+TP_API Storage imag(const Storage& input);
+TP_API TensorRef imag(const TensorRef& input);
+
 // laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out
 TP_API Storage laguerre_polynomial_l(const Storage& x, const Storage& n);
 TP_API TensorRef laguerre_polynomial_l(const TensorRef& x, const TensorRef& n);
@@ -63,123 +124,5 @@ TP_API TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& i
 // matmul_backward_other(Tensor grad, Tensor input, Tensor other) -> Tensor slope
 TP_API Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
 TP_API TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
-
-// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
-TP_API Storage matrix_exp_backward(const Storage& grad, const Storage& input);
-TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
-
-// mvlgamma(Tensor input, int p) -> Tensor out
-TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
-TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
-
-// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
-TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
-TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
-
-// polygamma(int n, Tensor input) -> Tensor out
-TP_API Storage polygamma(std::int64_t n, const Storage& input);
-TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
-
-// positive(Tensor input) -> Tensor out
-TP_API Storage positive(const Storage& input);
-TP_API TensorRef positive(const TensorRef& input);
-
-// prod_others(Tensor input, int? dim) -> Tensor out
-TP_API Storage prod_others(const Storage& input, std::optional<std::int64_t> dim);
-TP_API TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t> dim);
-
-// qr_backward(Tensor g_Q, Tensor g_R, Tensor Q, Tensor R) -> Tensor slope
-TP_API Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
-TP_API TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
-
-// rank_of(Tensor A, float atol, float rtol, bool hermitian) -> Tensor<i64> out
-TP_API Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
-TP_API TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
-
-// ravel(Tensor input) -> Tensor out
-TP_API Storage ravel(const Storage& input);
-TP_API TensorRef ravel(const TensorRef& input);
-
-// reduce_loss(Tensor input, str reduction) -> Tensor out
-TP_API Storage reduce_loss(const Storage& input, std::string_view reduction);
-TP_API TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
-
-// repeat_backward(Tensor grad, int[] size, int[] repeats) -> Tensor slope
-TP_API Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats);
-TP_API TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats);
-
-// reshape_as(Tensor input, Tensor other) -> Tensor out
-TP_API Storage reshape_as(const Storage& input, const Storage& other);
-TP_API TensorRef reshape_as(const TensorRef& input, const TensorRef& other);
-
-// rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out
-TP_API Storage rot90(const Storage& input, std::int64_t k, const Dims& dims);
-TP_API TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims);
-
-// sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
-TP_API Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TP_API TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
-
-// shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage shifted_chebyshev_polynomial_t(const Storage& x, const Storage& n);
-TP_API TensorRef shifted_chebyshev_polynomial_t(const TensorRef& x, const TensorRef& n);
-
-// shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage shifted_chebyshev_polynomial_u(const Storage& x, const Storage& n);
-TP_API TensorRef shifted_chebyshev_polynomial_u(const TensorRef& x, const TensorRef& n);
-
-// shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage shifted_chebyshev_polynomial_v(const Storage& x, const Storage& n);
-TP_API TensorRef shifted_chebyshev_polynomial_v(const TensorRef& x, const TensorRef& n);
-
-// shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out
-TP_API Storage shifted_chebyshev_polynomial_w(const Storage& x, const Storage& n);
-TP_API TensorRef shifted_chebyshev_polynomial_w(const TensorRef& x, const TensorRef& n);
-
-// slogdet_backward(Tensor g_sign, Tensor g_log, Tensor A, Tensor sign) -> Tensor slope
-TP_API Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
-TP_API TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A,
-    const TensorRef& sign);
-
-// svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
-TP_API Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U,
-    const Storage& S, const Storage& Vh);
-TP_API TensorRef svd_backward(const TensorRef& g_U, const TensorRef& g_S, const TensorRef& g_Vh, const TensorRef& U,
-    const TensorRef& S, const TensorRef& Vh);
-
-// tie_share(Tensor grad, Tensor input, Tensor out, int[] dim, bool keepdim) -> Tensor slope
-TP_API Storage tie_share(const Storage& grad, const Storage& input, const Storage& out, const Dims& dim, bool keepdim);
-TP_API TensorRef tie_share(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Dims& dim,
-    bool keepdim);
-
-// tile(Tensor input, int[] dims) -> Tensor out
-TP_API Storage tile(const Storage& input, const Dims& dims);
-TP_API TensorRef tile(const TensorRef& input, const Dims& dims);
-
-// triangular_backward(Tensor grad, Tensor A, Tensor out, bool upper, bool left, bool unitriangular) -> Tensor slope
-TP_API Storage triangular_backward(const Storage& grad, const Storage& A, const Storage& out, bool upper, bool left,
-    bool unitriangular);
-TP_API TensorRef triangular_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool upper,
-    bool left, bool unitriangular);
-
-// var_backward(Tensor grad, Tensor input, int[]? dim, Scalar correction, bool keepdim) -> Tensor slope
-TP_API Storage var_backward(const Storage& grad, const Storage& input, const std::optional<Dims>& dim,
-    const Scalar& correction, bool keepdim);
-TP_API TensorRef var_backward(const TensorRef& grad, const TensorRef& input, const std::optional<Dims>& dim,
-    const Scalar& correction, bool keepdim);
-
-// vector_norm_backward(Tensor grad, Tensor input, Tensor out, Scalar ord, int[] dim, bool keepdim) -> Tensor slope
-TP_API Storage vector_norm_backward(const Storage& grad, const Storage& input, const Storage& out, const Scalar& ord,
-    const Dims& dim, bool keepdim);
-TP_API TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& out,
-    const Scalar& ord, const Dims& dim, bool keepdim);
-
-// view_as(Tensor input, Tensor other) -> Tensor out
-TP_API Storage view_as(const Storage& input, const Storage& other);
-TP_API TensorRef view_as(const TensorRef& input, const TensorRef& other);
-
-// vstack(Tensor[] tensors) -> Tensor out
-TP_API Storage vstack(std::span<const Storage> tensors);
-TP_API TensorRef vstack(std::span<const TensorRef> tensors);
 
 }  // namespace tp::ops

@@ -12,8 +12,18 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage complex(const Storage& real, const Storage& imag);
+TensorRef complex(const TensorRef& real, const TensorRef& imag);
+Storage imag(const Storage& input);
+TensorRef imag(const TensorRef& input);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 
 // col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor out
 //   vjp input = im2col(g, kernel_size, dilation, padding, stride)
@@ -26,14 +36,14 @@ V col2im_vjp_input(const V& g, const Dims& kernel_size, const Dims& dilation, co
   return im2col(g, kernel_size, dilation, padding, stride);
 }
 
-TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
+TP_COLD TensorRef col2im_batched(const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
     const Dims& dilation, const Dims& padding, const Dims& stride) {
   const batch::Fold in(Col2imBackward::schema_v1, {input}, 3);
   return in.wrap(ops::col2im(in[0], output_size, kernel_size, dilation, padding, stride));
 }
 
-void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size, const Dims& kernel_size,
-    const Dims& dilation, const Dims& padding, const Dims& stride) {
+TP_COLD void col2im_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size,
+    const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(col2im(wiring::tangent(input), output_size, kernel_size, dilation, padding,
       stride), out));
 }
@@ -46,7 +56,7 @@ Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {
@@ -85,1068 +95,434 @@ GraphGradVec Col2imBackward::apply_for_graph(std::span<const TensorRef> grad_out
 }
 
 // conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv1dSchema{"conv1d",
+    "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv1d_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride, const Dims& padding,
+V conv1d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
     const Dims& dilation, std::int64_t groups) {
-  return convolution_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv1d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
-  return convolution_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv1d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
-}
-
-TensorRef conv1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv1dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv1d_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv1d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv1d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+  return (is_floating(input) ? convolution(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv1dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution(Conv1dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv1d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv1d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv1d(wiring::autocast(Conv1dBackward::schema_v1, input), wiring::autocast(Conv1dBackward::schema_v1,
-        weight), wiring::autocast(Conv1dBackward::schema_v1, bias), stride, padding, dilation, groups);
+    return conv1d(wiring::autocast(kConv1dSchema, input), wiring::autocast(kConv1dSchema, weight),
+        wiring::autocast(kConv1dSchema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv1dBackward>();
-    Conv1dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv1dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv1d_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv1d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv1d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv1dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv1d_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv1d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv1d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv1d_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
 // conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution_mode(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_mode_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv1d1Schema{"conv1d",
+    "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv1d_1_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv1d_1_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv1d_1_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
-}
-
-TensorRef conv1d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv1d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv1dBackward1::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv1d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv1dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv1d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv1d_1_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv1d_1_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv1d_1_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V conv1d_1_compose(const V& input, const V& weight, const V& bias, const Dims& stride, std::string_view padding,
+    const Dims& dilation, std::int64_t groups) {
+  return (is_floating(input) ? convolution_mode(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_mode_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv1dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution_mode(Conv1dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv1d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv1d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv1d(wiring::autocast(Conv1dBackward1::schema_v1, input), wiring::autocast(Conv1dBackward1::schema_v1,
-        weight), wiring::autocast(Conv1dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+    return conv1d(wiring::autocast(kConv1d1Schema, input), wiring::autocast(kConv1d1Schema, weight),
+        wiring::autocast(kConv1d1Schema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv1d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv1dBackward1>();
-    Conv1dBackward1& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv1d_1_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv1dBackward1::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv1d_1_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv1d_1_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv1d_1_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv1dBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv1d_1_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv1d_1_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv1d_1_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv1d_1_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
 // conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv2dSchema{"conv2d",
+    "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv2d_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride, const Dims& padding,
+V conv2d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
     const Dims& dilation, std::int64_t groups) {
-  return convolution_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv2d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
-  return convolution_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv2d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
-}
-
-TensorRef conv2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv2dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv2d_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv2d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv2d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+  return (is_floating(input) ? convolution(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv2dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution(Conv2dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv2d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv2d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv2d(wiring::autocast(Conv2dBackward::schema_v1, input), wiring::autocast(Conv2dBackward::schema_v1,
-        weight), wiring::autocast(Conv2dBackward::schema_v1, bias), stride, padding, dilation, groups);
+    return conv2d(wiring::autocast(kConv2dSchema, input), wiring::autocast(kConv2dSchema, weight),
+        wiring::autocast(kConv2dSchema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv2dBackward>();
-    Conv2dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv2dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv2d_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv2d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv2d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv2dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv2d_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv2d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv2d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv2d_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
 // conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution_mode(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_mode_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv2d1Schema{"conv2d",
+    "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv2d_1_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv2d_1_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv2d_1_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
-}
-
-TensorRef conv2d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv2d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv2dBackward1::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv2d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv2dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv2d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv2d_1_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv2d_1_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv2d_1_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V conv2d_1_compose(const V& input, const V& weight, const V& bias, const Dims& stride, std::string_view padding,
+    const Dims& dilation, std::int64_t groups) {
+  return (is_floating(input) ? convolution_mode(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_mode_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv2dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution_mode(Conv2dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv2d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv2d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv2d(wiring::autocast(Conv2dBackward1::schema_v1, input), wiring::autocast(Conv2dBackward1::schema_v1,
-        weight), wiring::autocast(Conv2dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+    return conv2d(wiring::autocast(kConv2d1Schema, input), wiring::autocast(kConv2d1Schema, weight),
+        wiring::autocast(kConv2d1Schema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv2d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv2dBackward1>();
-    Conv2dBackward1& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv2d_1_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv2dBackward1::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv2d_1_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv2d_1_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv2d_1_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv2dBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv2d_1_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv2d_1_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv2d_1_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv2d_1_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
 // conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv3dSchema{"conv3d",
+    "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv3d_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride, const Dims& padding,
+V conv3d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
     const Dims& dilation, std::int64_t groups) {
-  return convolution_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv3d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
-  return convolution_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv3d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
-}
-
-TensorRef conv3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv3dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv3d_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv3d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv3d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+  return (is_floating(input) ? convolution(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv3dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution(Conv3dBackward::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv3d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv3d_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv3d(wiring::autocast(Conv3dBackward::schema_v1, input), wiring::autocast(Conv3dBackward::schema_v1,
-        weight), wiring::autocast(Conv3dBackward::schema_v1, bias), stride, padding, dilation, groups);
+    return conv3d(wiring::autocast(kConv3dSchema, input), wiring::autocast(kConv3dSchema, weight),
+        wiring::autocast(kConv3dSchema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv3dBackward>();
-    Conv3dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv3dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv3d_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv3d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv3d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv3dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv3d_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv3d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv3d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv3d_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
 // conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor out
-//   vjp input = convolution_mode_input_backward(g, weight, shape(input), stride, padding, dilation, groups)
-//   vjp weight = convolution_mode_weight_backward(g, input, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = convolution_mode(input, weight, bias, stride, padding, dilation, groups) if is_floating(input) else convolution_mode_other(input, weight, bias, stride, padding, dilation, groups)
 
 namespace {
+constexpr OpSchema kConv3d1Schema{"conv3d",
+    "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv3d_1_vjp_input(const V& g, const V& weight, const Shape& input_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_input_backward(g, weight, input_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv3d_1_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_mode_weight_backward(g, input, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv3d_1_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
-}
-
-TensorRef conv3d_1_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
-    std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv3d(input, weight, bias, stride, padding, dilation, groups); };
-  const auto loop = [&] { return batch::loop({Conv3dBackward1::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv3d(samples[0], samples[1], samples[2], stride, padding,
-      dilation, groups); }); };
-  return batch::rules::conv(Conv3dBackward1::schema_v1, call, loop, input, weight, bias, stride, padding, dilation,
-      groups);
-}
-
-void conv3d_1_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv3d_1_vjp_input<TensorRef>(g, wiring::primal(weight), input->sizes(), stride,
-        padding, dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv3d_1_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(), stride,
-        padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv3d_1_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V conv3d_1_compose(const V& input, const V& weight, const V& bias, const Dims& stride, std::string_view padding,
+    const Dims& dilation, std::int64_t groups) {
+  return (is_floating(input) ? convolution_mode(input, weight, bias, stride, padding, dilation, groups)
+      : convolution_mode_other(input, weight, bias, stride, padding, dilation, groups));
 }
 }  // namespace
 
 Storage conv3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  check_dtype(Conv3dBackward1::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::convolution_mode(Conv3dBackward1::schema_v1, input, weight, bias, stride, padding, dilation, groups);
+  return on_tensors([&] { return conv3d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride, padding,
+      dilation, groups); });
 }
 TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv3d_1_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv3d(wiring::autocast(Conv3dBackward1::schema_v1, input), wiring::autocast(Conv3dBackward1::schema_v1,
-        weight), wiring::autocast(Conv3dBackward1::schema_v1, bias), stride, padding, dilation, groups);
+    return conv3d(wiring::autocast(kConv3d1Schema, input), wiring::autocast(kConv3d1Schema, weight),
+        wiring::autocast(kConv3d1Schema, bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(conv3d(input->storage(), weight->storage(), storage_or_absent(bias), stride, padding,
-      dilation, groups));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<Conv3dBackward1>();
-    Conv3dBackward1& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv3d_1_set_tangent(out, input, weight, bias, stride,
-        padding, dilation, groups); });
-  return out;
-}
-GradVec Conv3dBackward1::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv3d_1_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv3d_1_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv3d_1_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec Conv3dBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv3d_1_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv3d_1_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv3d_1_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv3d_1_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
 }
 
-// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
+// conv_transpose(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out
 //   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
 //   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 1)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), ndim(weight) - 2)), shape(bias))
+//   saves: input, weight, shape of weight, stride, padding, dilation, groups
 
 namespace {
 
 template <class V>
-V conv_transpose1d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
+V conv_transpose_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding, const Dims& dilation,
+    std::int64_t groups) {
   return convolution(g, weight, V(), stride, padding, dilation, groups);
 }
 
 template <class V>
-V conv_transpose1d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
+V conv_transpose_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
   return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
 }
 
 template <class V>
-V conv_transpose1d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(1))), bias_shape);
+V conv_transpose_vjp_bias(const V& g, const Shape& bias_shape, const Shape& weight_shape) {
+  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), ndim(weight_shape) - std::int64_t(2))),
+      bias_shape);
 }
 
-TensorRef conv_transpose1d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef conv_transpose_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv_transpose1d(input, weight, bias, stride, padding, output_padding,
-      groups, dilation); };
-  const auto loop = [&] { return batch::loop({ConvTranspose1dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv_transpose1d(samples[0], samples[1], samples[2], stride,
+      const TensorRef& bias) { return ops::conv_transpose(input, weight, bias, stride, padding, output_padding, groups,
+      dilation); };
+  const auto loop = [&] { return batch::loop({ConvTransposeBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::conv_transpose(samples[0], samples[1], samples[2], stride,
       padding, output_padding, groups, dilation); }); };
-  return batch::rules::samples(ConvTranspose1dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
+  return batch::rules::samples(ConvTransposeBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
       output_padding, groups, dilation);
 }
 
-void conv_transpose1d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void conv_transpose_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv_transpose1d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
+    if (tangents[0]) grads[0] = fit(conv_transpose_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
         dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv_transpose1d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
+    if (tangents[1]) grads[1] = fit(conv_transpose_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
         stride, padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv_transpose1d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
-        bias->dtype());
+    if (tangents[2]) grads[2] = fit(conv_transpose_vjp_bias<TensorRef>(g, bias->sizes(), weight->sizes()),
+        bias->sizes(), bias->dtype());
     return grads;
   }, tangents);
   wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage conv_transpose(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  check_dtype(ConvTransposeBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::conv_transpose(ConvTransposeBackward::schema_v1, input, weight, bias, stride, padding,
+      output_padding, groups, dilation);
+}
+TensorRef conv_transpose(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
+    return conv_transpose_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return conv_transpose(wiring::autocast(ConvTransposeBackward::schema_v1, input),
+        wiring::autocast(ConvTransposeBackward::schema_v1, weight), wiring::autocast(ConvTransposeBackward::schema_v1,
+        bias), stride, padding, output_padding, groups, dilation);
+  }
+  TensorRef out = wiring::wrap(conv_transpose(input->storage(), weight->storage(), storage_or_absent(bias), stride,
+      padding, output_padding, groups, dilation));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<ConvTransposeBackward>();
+    ConvTransposeBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.weight_shape_ = weight->sizes();
+    back.stride_ = stride;
+    back.padding_ = padding;
+    back.dilation_ = dilation;
+    back.groups_ = groups;
+    if (weight->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose_set_tangent(out, input, weight, bias, stride,
+        padding, groups, dilation); });
+  return out;
+}
+GradVec ConvTransposeBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+        groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec ConvTransposeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(conv_transpose_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(conv_transpose_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+        dilation_, groups_), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(conv_transpose_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
+        input_dtype(2));
+  return grads;
+}
+
+// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
+//   out = conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation) if is_floating(input) else conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+namespace {
+constexpr OpSchema kConvTranspose1dSchema{"conv_transpose1d",
+    "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", 1, Amp::Lower, true};
+
+template <class V>
+V conv_transpose1d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
+    const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  return (is_floating(input) ? conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
+      : conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation));
 }
 }  // namespace
 
 Storage conv_transpose1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  check_dtype(ConvTranspose1dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::conv_transpose(ConvTranspose1dBackward::schema_v1, input, weight, bias, stride, padding,
-      output_padding, groups, dilation);
+  return on_tensors([&] { return conv_transpose1d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride,
+      padding, output_padding, groups, dilation); });
 }
 TensorRef conv_transpose1d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv_transpose1d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv_transpose1d(wiring::autocast(ConvTranspose1dBackward::schema_v1, input),
-        wiring::autocast(ConvTranspose1dBackward::schema_v1, weight),
-        wiring::autocast(ConvTranspose1dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+    return conv_transpose1d(wiring::autocast(kConvTranspose1dSchema, input), wiring::autocast(kConvTranspose1dSchema,
+        weight), wiring::autocast(kConvTranspose1dSchema, bias), stride, padding, output_padding, groups, dilation);
   }
-  TensorRef out = wiring::wrap(conv_transpose1d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, output_padding, groups, dilation));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<ConvTranspose1dBackward>();
-    ConvTranspose1dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose1d_set_tangent(out, input, weight, bias,
-        stride, padding, groups, dilation); });
-  return out;
-}
-GradVec ConvTranspose1dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose1d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose1d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose1d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec ConvTranspose1dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose1d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose1d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
-        dilation_, groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose1d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv_transpose1d_compose<TensorRef>(input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
 // conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out
-//   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
-//   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 2)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation) if is_floating(input) else conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 namespace {
+constexpr OpSchema kConvTranspose2dSchema{"conv_transpose2d",
+    "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv_transpose2d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
-  return convolution(g, weight, V(), stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv_transpose2d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv_transpose2d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(2))), bias_shape);
-}
-
-TensorRef conv_transpose2d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv_transpose2d(input, weight, bias, stride, padding, output_padding,
-      groups, dilation); };
-  const auto loop = [&] { return batch::loop({ConvTranspose2dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv_transpose2d(samples[0], samples[1], samples[2], stride,
-      padding, output_padding, groups, dilation); }); };
-  return batch::rules::samples(ConvTranspose2dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
-      output_padding, groups, dilation);
-}
-
-void conv_transpose2d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
-    const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv_transpose2d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
-        dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv_transpose2d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
-        stride, padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv_transpose2d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
-        bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V conv_transpose2d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
+    const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  return (is_floating(input) ? conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
+      : conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation));
 }
 }  // namespace
 
 Storage conv_transpose2d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  check_dtype(ConvTranspose2dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::conv_transpose(ConvTranspose2dBackward::schema_v1, input, weight, bias, stride, padding,
-      output_padding, groups, dilation);
+  return on_tensors([&] { return conv_transpose2d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride,
+      padding, output_padding, groups, dilation); });
 }
 TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv_transpose2d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv_transpose2d(wiring::autocast(ConvTranspose2dBackward::schema_v1, input),
-        wiring::autocast(ConvTranspose2dBackward::schema_v1, weight),
-        wiring::autocast(ConvTranspose2dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+    return conv_transpose2d(wiring::autocast(kConvTranspose2dSchema, input), wiring::autocast(kConvTranspose2dSchema,
+        weight), wiring::autocast(kConvTranspose2dSchema, bias), stride, padding, output_padding, groups, dilation);
   }
-  TensorRef out = wiring::wrap(conv_transpose2d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, output_padding, groups, dilation));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<ConvTranspose2dBackward>();
-    ConvTranspose2dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose2d_set_tangent(out, input, weight, bias,
-        stride, padding, groups, dilation); });
-  return out;
-}
-GradVec ConvTranspose2dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose2d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose2d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose2d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec ConvTranspose2dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose2d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose2d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
-        dilation_, groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose2d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+  return conv_transpose2d_compose<TensorRef>(input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
 // conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out
-//   vjp input = convolution(g, weight, None, stride, padding, dilation, groups)
-//   vjp weight = convolution_weight_backward(input, g, shape(weight), stride, padding, dilation, groups)
-//   vjp bias = reshape(sum_to(g, channel_sizes(size(bias, 0), 3)), shape(bias))
-//   saves: input, weight, stride, padding, dilation, groups
+//   out = conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation) if is_floating(input) else conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 namespace {
+constexpr OpSchema kConvTranspose3dSchema{"conv_transpose3d",
+    "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
-V conv_transpose3d_vjp_input(const V& g, const V& weight, const Dims& stride, const Dims& padding,
-    const Dims& dilation, std::int64_t groups) {
-  return convolution(g, weight, V(), stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv_transpose3d_vjp_weight(const V& g, const V& input, const Shape& weight_shape, const Dims& stride,
-    const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  return convolution_weight_backward(input, g, weight_shape, stride, padding, dilation, groups);
-}
-
-template <class V>
-V conv_transpose3d_vjp_bias(const V& g, const Shape& bias_shape) {
-  return reshape(sum_to(g, channel_sizes(size(bias_shape, std::int64_t(0)), std::int64_t(3))), bias_shape);
-}
-
-TensorRef conv_transpose3d_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding,
-      groups, dilation); };
-  const auto loop = [&] { return batch::loop({ConvTranspose3dBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::conv_transpose3d(samples[0], samples[1], samples[2], stride,
-      padding, output_padding, groups, dilation); }); };
-  return batch::rules::samples(ConvTranspose3dBackward::schema_v1, call, loop, input, weight, bias, stride, padding,
-      output_padding, groups, dilation);
-}
-
-void conv_transpose3d_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
-    const TensorRef& bias, const Dims& stride, const Dims& padding, std::int64_t groups, const Dims& dilation) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(conv_transpose3d_vjp_input<TensorRef>(g, wiring::primal(weight), stride, padding,
-        dilation, groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(conv_transpose3d_vjp_weight<TensorRef>(g, wiring::primal(input), weight->sizes(),
-        stride, padding, dilation, groups), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(conv_transpose3d_vjp_bias<TensorRef>(g, bias->sizes()), bias->sizes(),
-        bias->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V conv_transpose3d_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
+    const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  return (is_floating(input) ? conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
+      : conv_transpose_other(input, weight, bias, stride, padding, output_padding, groups, dilation));
 }
 }  // namespace
 
 Storage conv_transpose3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  check_dtype(ConvTranspose3dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::conv_transpose(ConvTranspose3dBackward::schema_v1, input, weight, bias, stride, padding,
-      output_padding, groups, dilation);
+  return on_tensors([&] { return conv_transpose3d(tensors_of(input), tensors_of(weight), tensors_of(bias), stride,
+      padding, output_padding, groups, dilation); });
 }
 TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return conv_transpose3d_batched(input, weight, bias, stride, padding, output_padding, groups, dilation);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return conv_transpose3d(wiring::autocast(ConvTranspose3dBackward::schema_v1, input),
-        wiring::autocast(ConvTranspose3dBackward::schema_v1, weight),
-        wiring::autocast(ConvTranspose3dBackward::schema_v1, bias), stride, padding, output_padding, groups, dilation);
+    return conv_transpose3d(wiring::autocast(kConvTranspose3dSchema, input), wiring::autocast(kConvTranspose3dSchema,
+        weight), wiring::autocast(kConvTranspose3dSchema, bias), stride, padding, output_padding, groups, dilation);
   }
-  TensorRef out = wiring::wrap(conv_transpose3d(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, output_padding, groups, dilation));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<ConvTranspose3dBackward>();
-    ConvTranspose3dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.stride_ = stride;
-    back.padding_ = padding;
-    back.dilation_ = dilation;
-    back.groups_ = groups;
-    if (weight->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { conv_transpose3d_set_tangent(out, input, weight, bias,
-        stride, padding, groups, dilation); });
-  return out;
+  return conv_transpose3d_compose<TensorRef>(input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
-GradVec ConvTranspose3dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose3d_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose3d_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose3d_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+
+// conv_transpose_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out
+//   plain = complex(conv_transpose(real(input), real(weight), None, stride, padding, output_padding, groups, dilation) - conv_transpose(imag(input), imag(weight), None, stride, padding, output_padding, groups, dilation), conv_transpose(real(input), imag(weight), None, stride, padding, output_padding, groups, dilation) + conv_transpose(imag(input), real(weight), None, stride, padding, output_padding, groups, dilation)) if is_complex(dtype(input)) else cast(conv_transpose(cast(input, "f64"), cast(weight, "f64"), None, stride, padding, output_padding, groups, dilation), dtype(input))
+//   out = plain if bias == None else plain + reshape(bias, channel_sizes(size(bias, 0), ndim(weight) - 2))
+
+namespace {
+constexpr OpSchema kConvTransposeOtherSchema{"conv_transpose_other",
+    "conv_transpose_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V conv_transpose_other_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
+    const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  if (TP_UNLIKELY(!((is_complex(dtype(input))) || (is_whole(dtype(input))))))
+    refuse("", ErrorKind::Type, "does not take {}", {dtype(input)});
+  if (TP_UNLIKELY(!(dtype(weight) == dtype(input))))
+    refuse("", ErrorKind::Type, "weight is {} and input {}; both need one dtype", {dtype(weight), dtype(input)});
+  const auto plain = (is_complex(dtype(input)) ? complex(sub(conv_transpose(real(input), real(weight), V(), stride,
+      padding, output_padding, groups, dilation), conv_transpose(imag(input), imag(weight), V(), stride, padding,
+      output_padding, groups, dilation), Scalar(1)), add(conv_transpose(real(input), imag(weight), V(), stride,
+      padding, output_padding, groups, dilation), conv_transpose(imag(input), real(weight), V(), stride, padding,
+      output_padding, groups, dilation), Scalar(1))) : cast(conv_transpose(cast(input, Dtype::F64), cast(weight,
+      Dtype::F64), V(), stride, padding, output_padding, groups, dilation), dtype(input)));
+  return (is_absent(bias) ? V(plain) : add(plain, reshape(bias, channel_sizes(size(bias, std::int64_t(0)),
+      ndim(weight) - std::int64_t(2))), Scalar(1)));
 }
-GraphGradVec ConvTranspose3dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(conv_transpose3d_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(conv_transpose3d_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
-        dilation_, groups_), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(conv_transpose3d_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
-  return grads;
+}  // namespace
+
+Storage conv_transpose_other(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  return on_tensors([&] { return conv_transpose_other(tensors_of(input), tensors_of(weight), tensors_of(bias), stride,
+      padding, output_padding, groups, dilation); });
+}
+TensorRef conv_transpose_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation) {
+  return conv_transpose_other_compose<TensorRef>(input, weight, bias, stride, padding, output_padding, groups,
+      dilation);
 }
 
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
@@ -1175,7 +551,7 @@ V convolution_vjp_bias(const V& g, const Shape& bias_shape, const Shape& weight_
       bias_shape);
 }
 
-TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::convolution(input, weight, bias, stride, padding, dilation, groups); };
@@ -1186,7 +562,7 @@ TensorRef convolution_batched(const TensorRef& input, const TensorRef& weight, c
       groups);
 }
 
-void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void convolution_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1210,7 +586,7 @@ Storage convolution(const Storage& input, const Storage& weight, const Storage& 
 }
 TensorRef convolution(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_batched(input, weight, bias, stride, padding, dilation, groups);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -1289,7 +665,7 @@ V convolution_input_backward_vjp_weight(const V& g, const V& grad, const Shape& 
   return convolution_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
+TP_COLD TensorRef convolution_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad, const TensorRef& weight) { return ops::convolution_input_backward(grad,
       weight, size, stride, padding, dilation, groups); };
@@ -1300,8 +676,8 @@ TensorRef convolution_input_backward_batched(const TensorRef& grad, const Tensor
       padding, dilation, groups);
 }
 
-void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& weight, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1323,7 +699,7 @@ Storage convolution_input_backward(const Storage& grad, const Storage& weight, c
 }
 TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
       dilation, groups));
@@ -1397,7 +773,7 @@ V convolution_mode_vjp_bias(const V& g, const Shape& bias_shape, const Shape& we
       bias_shape);
 }
 
-TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+TP_COLD TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::convolution_mode(input, weight, bias, stride, padding, dilation, groups); };
@@ -1408,7 +784,7 @@ TensorRef convolution_mode_batched(const TensorRef& input, const TensorRef& weig
       dilation, groups);
 }
 
-void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+TP_COLD void convolution_mode_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
     const TensorRef& bias, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -1433,7 +809,7 @@ Storage convolution_mode(const Storage& input, const Storage& weight, const Stor
 }
 TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
       padding, dilation, groups));
@@ -1508,8 +884,8 @@ V convolution_mode_input_backward_vjp_weight(const V& g, const V& grad, const Sh
   return convolution_mode_weight_backward(grad, g, weight_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight, const Dims& size,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const TensorRef& weight,
+    const Dims& size, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad,
       const TensorRef& weight) { return ops::convolution_mode_input_backward(grad, weight, size, stride, padding,
       dilation, groups); };
@@ -1520,8 +896,8 @@ TensorRef convolution_mode_input_backward_batched(const TensorRef& grad, const T
       stride, padding, dilation, groups);
 }
 
-void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& weight,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_mode_input_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& weight, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(weight)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1543,7 +919,7 @@ Storage convolution_mode_input_backward(const Storage& grad, const Storage& weig
 }
 TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, weight))
+  if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
       padding, dilation, groups));
@@ -1591,6 +967,42 @@ GraphGradVec ConvolutionModeInputBackwardBackward::apply_for_graph(std::span<con
   return grads;
 }
 
+// convolution_mode_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor out
+//   plain = complex(convolution_mode(real(input), real(weight), None, stride, padding, dilation, groups) - convolution_mode(imag(input), imag(weight), None, stride, padding, dilation, groups), convolution_mode(real(input), imag(weight), None, stride, padding, dilation, groups) + convolution_mode(imag(input), real(weight), None, stride, padding, dilation, groups)) if is_complex(dtype(input)) else cast(convolution_mode(cast(input, "f64"), cast(weight, "f64"), None, stride, padding, dilation, groups), dtype(input))
+//   out = plain if bias == None else plain + reshape(bias, channel_sizes(size(bias, 0), ndim(weight) - 2))
+
+namespace {
+constexpr OpSchema kConvolutionModeOtherSchema{"convolution_mode_other",
+    "convolution_mode_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V convolution_mode_other_compose(const V& input, const V& weight, const V& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(!((is_complex(dtype(input))) || (is_whole(dtype(input))))))
+    refuse("", ErrorKind::Type, "does not take {}", {dtype(input)});
+  if (TP_UNLIKELY(!(dtype(weight) == dtype(input))))
+    refuse("", ErrorKind::Type, "weight is {} and input {}; both need one dtype", {dtype(weight), dtype(input)});
+  const auto plain = (is_complex(dtype(input)) ? complex(sub(convolution_mode(real(input), real(weight), V(), stride,
+      padding, dilation, groups), convolution_mode(imag(input), imag(weight), V(), stride, padding, dilation, groups),
+      Scalar(1)), add(convolution_mode(real(input), imag(weight), V(), stride, padding, dilation, groups),
+      convolution_mode(imag(input), real(weight), V(), stride, padding, dilation, groups), Scalar(1)))
+      : cast(convolution_mode(cast(input, Dtype::F64), cast(weight, Dtype::F64), V(), stride, padding, dilation,
+      groups), dtype(input)));
+  return (is_absent(bias) ? V(plain) : add(plain, reshape(bias, channel_sizes(size(bias, std::int64_t(0)),
+      ndim(weight) - std::int64_t(2))), Scalar(1)));
+}
+}  // namespace
+
+Storage convolution_mode_other(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  return on_tensors([&] { return convolution_mode_other(tensors_of(input), tensors_of(weight), tensors_of(bias),
+      stride, padding, dilation, groups); });
+}
+TensorRef convolution_mode_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+  return convolution_mode_other_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
+}
+
 // convolution_mode_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, str padding, int[] dilation, int groups) -> Tensor out
 //   vjp grad = convolution_mode(input, g, None, stride, padding, dilation, groups)
 //   vjp input = convolution_mode_input_backward(grad, g, shape(input), stride, padding, dilation, groups)
@@ -1610,8 +1022,8 @@ V convolution_mode_weight_backward_vjp_input(const V& g, const V& grad, const Sh
   return convolution_mode_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const TensorRef& input,
+    const Dims& size, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad,
       const TensorRef& input) { return ops::convolution_mode_weight_backward(grad, input, size, stride, padding,
       dilation, groups); };
@@ -1622,8 +1034,8 @@ TensorRef convolution_mode_weight_backward_batched(const TensorRef& grad, const 
       stride, padding, dilation, groups);
 }
 
-void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_mode_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1645,7 +1057,7 @@ Storage convolution_mode_weight_backward(const Storage& grad, const Storage& inp
 }
 TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
       padding, dilation, groups));
@@ -1693,6 +1105,42 @@ GraphGradVec ConvolutionModeWeightBackwardBackward::apply_for_graph(std::span<co
   return grads;
 }
 
+// convolution_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
+//   plain = complex(convolution(real(input), real(weight), None, stride, padding, dilation, groups) - convolution(imag(input), imag(weight), None, stride, padding, dilation, groups), convolution(real(input), imag(weight), None, stride, padding, dilation, groups) + convolution(imag(input), real(weight), None, stride, padding, dilation, groups)) if is_complex(dtype(input)) else cast(convolution(cast(input, "f64"), cast(weight, "f64"), None, stride, padding, dilation, groups), dtype(input))
+//   out = plain if bias == None else plain + reshape(bias, channel_sizes(size(bias, 0), ndim(weight) - 2))
+
+namespace {
+constexpr OpSchema kConvolutionOtherSchema{"convolution_other",
+    "convolution_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V convolution_other_compose(const V& input, const V& weight, const V& bias, const Dims& stride, const Dims& padding,
+    const Dims& dilation, std::int64_t groups) {
+  if (TP_UNLIKELY(!((is_complex(dtype(input))) || (is_whole(dtype(input))))))
+    refuse("", ErrorKind::Type, "does not take {}", {dtype(input)});
+  if (TP_UNLIKELY(!(dtype(weight) == dtype(input))))
+    refuse("", ErrorKind::Type, "weight is {} and input {}; both need one dtype", {dtype(weight), dtype(input)});
+  const auto plain = (is_complex(dtype(input)) ? complex(sub(convolution(real(input), real(weight), V(), stride,
+      padding, dilation, groups), convolution(imag(input), imag(weight), V(), stride, padding, dilation, groups),
+      Scalar(1)), add(convolution(real(input), imag(weight), V(), stride, padding, dilation, groups),
+      convolution(imag(input), real(weight), V(), stride, padding, dilation, groups), Scalar(1)))
+      : cast(convolution(cast(input, Dtype::F64), cast(weight, Dtype::F64), V(), stride, padding, dilation, groups),
+      dtype(input)));
+  return (is_absent(bias) ? V(plain) : add(plain, reshape(bias, channel_sizes(size(bias, std::int64_t(0)),
+      ndim(weight) - std::int64_t(2))), Scalar(1)));
+}
+}  // namespace
+
+Storage convolution_other(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  return on_tensors([&] { return convolution_other(tensors_of(input), tensors_of(weight), tensors_of(bias), stride,
+      padding, dilation, groups); });
+}
+TensorRef convolution_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups) {
+  return convolution_other_compose<TensorRef>(input, weight, bias, stride, padding, dilation, groups);
+}
+
 // convolution_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
 //   vjp grad = convolution(input, g, None, stride, padding, dilation, groups)
 //   vjp input = convolution_input_backward(grad, g, shape(input), stride, padding, dilation, groups)
@@ -1712,7 +1160,7 @@ V convolution_weight_backward_vjp_input(const V& g, const V& grad, const Shape& 
   return convolution_input_backward(grad, g, input_shape, stride, padding, dilation, groups);
 }
 
-TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
+TP_COLD TensorRef convolution_weight_backward_batched(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const auto call = [&](const TensorRef& grad, const TensorRef& input) { return ops::convolution_weight_backward(grad,
       input, size, stride, padding, dilation, groups); };
@@ -1723,8 +1171,8 @@ TensorRef convolution_weight_backward_batched(const TensorRef& grad, const Tenso
       padding, dilation, groups);
 }
 
-void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
+TP_COLD void convolution_weight_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1746,7 +1194,7 @@ Storage convolution_weight_backward(const Storage& grad, const Storage& input, c
 }
 TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input))
+  if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
   TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
       dilation, groups));
@@ -1807,14 +1255,14 @@ V im2col_vjp_input(const V& g, const Shape& input_shape, const Dims& kernel_size
       dilation, padding, stride);
 }
 
-TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
-    const Dims& stride) {
+TP_COLD TensorRef im2col_batched(const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
+    const Dims& padding, const Dims& stride) {
   const batch::Fold in(Im2colBackward::schema_v1, {input}, 4);
   return in.wrap(ops::im2col(in[0], kernel_size, dilation, padding, stride));
 }
 
-void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size, const Dims& dilation,
-    const Dims& padding, const Dims& stride) {
+TP_COLD void im2col_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+    const Dims& dilation, const Dims& padding, const Dims& stride) {
   wiring::set_tangent(out, as_tangent(im2col(wiring::tangent(input), kernel_size, dilation, padding, stride), out));
 }
 }  // namespace
@@ -1826,7 +1274,7 @@ Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilati
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return im2col_batched(input, kernel_size, dilation, padding, stride);
   TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
   if (wiring::records(input)) {

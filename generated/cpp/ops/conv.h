@@ -25,187 +25,25 @@ class TP_API Col2imBackward final : public FuncOp<Col2imBackward, 1, 0> {
   TP_NODE_DISPOSE(Col2imBackward)
 };
 
-// conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv1dBackward final : public FuncOp<Conv1dBackward, 3, 2> {
+// conv_transpose(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out
+class TP_API ConvTransposeBackward final : public FuncOp<ConvTransposeBackward, 3, 2> {
  public:
-  static constexpr OpSchema schema_v1{"conv1d",
-      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv1dBackward";
+  static constexpr OpSchema schema_v1{"conv_transpose",
+      "conv_transpose(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out", 1, Amp::Lower, true};
+  static constexpr const char* kName = "ConvTransposeBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
+  Shape weight_shape_;
   Dims stride_;
   Dims padding_;
   Dims dilation_;
   std::int64_t groups_ = 0;
 
  protected:
-  TP_NODE_DISPOSE(Conv1dBackward)
-};
-
-// conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv1dBackward1 final : public FuncOp<Conv1dBackward1, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv1d",
-      "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv1dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  std::string name() const override { return std::string(kName) + "1"; }
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  std::string padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(Conv1dBackward1)
-};
-
-// conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv2dBackward final : public FuncOp<Conv2dBackward, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv2d",
-      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv2dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  Dims padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(Conv2dBackward)
-};
-
-// conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv2dBackward1 final : public FuncOp<Conv2dBackward1, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv2d",
-      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv2dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  std::string name() const override { return std::string(kName) + "1"; }
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  std::string padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(Conv2dBackward1)
-};
-
-// conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv3dBackward final : public FuncOp<Conv3dBackward, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv3d",
-      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv3dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  Dims padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(Conv3dBackward)
-};
-
-// conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor out
-class TP_API Conv3dBackward1 final : public FuncOp<Conv3dBackward1, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv3d",
-      "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "Conv3dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  std::string name() const override { return std::string(kName) + "1"; }
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  std::string padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(Conv3dBackward1)
-};
-
-// conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
-class TP_API ConvTranspose1dBackward final : public FuncOp<ConvTranspose1dBackward, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv_transpose1d",
-      "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "ConvTranspose1dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  Dims padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(ConvTranspose1dBackward)
-};
-
-// conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out
-class TP_API ConvTranspose2dBackward final : public FuncOp<ConvTranspose2dBackward, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv_transpose2d",
-      "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "ConvTranspose2dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  Dims padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(ConvTranspose2dBackward)
-};
-
-// conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out
-class TP_API ConvTranspose3dBackward final : public FuncOp<ConvTranspose3dBackward, 3, 2> {
- public:
-  static constexpr OpSchema schema_v1{"conv_transpose3d",
-      "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "ConvTranspose3dBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  Dims stride_;
-  Dims padding_;
-  Dims dilation_;
-  std::int64_t groups_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(ConvTranspose3dBackward)
+  TP_NODE_DISPOSE(ConvTransposeBackward)
 };
 
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
@@ -393,6 +231,12 @@ TP_API Storage conv3d(const Storage& input, const Storage& weight, const Storage
 TP_API TensorRef conv3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const Dims& stride,
     std::string_view padding, const Dims& dilation, std::int64_t groups);
 
+// conv_transpose(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out
+TP_API Storage conv_transpose(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+TP_API TensorRef conv_transpose(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+
 // conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor out
 TP_API Storage conv_transpose1d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
@@ -409,6 +253,12 @@ TP_API TensorRef conv_transpose2d(const TensorRef& input, const TensorRef& weigh
 TP_API Storage conv_transpose3d(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
     const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
 TP_API TensorRef conv_transpose3d(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+
+// conv_transpose_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int groups, int[] dilation) -> Tensor out
+TP_API Storage conv_transpose_other(const Storage& input, const Storage& weight, const Storage& bias,
+    const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
+TP_API TensorRef conv_transpose_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
 
 // convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
@@ -435,11 +285,23 @@ TP_API Storage convolution_mode_input_backward(const Storage& grad, const Storag
 TP_API TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef& weight, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups);
 
+// convolution_mode_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor out
+TP_API Storage convolution_mode_other(const Storage& input, const Storage& weight, const Storage& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups);
+TP_API TensorRef convolution_mode_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups);
+
 // convolution_mode_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, str padding, int[] dilation, int groups) -> Tensor out
 TP_API Storage convolution_mode_weight_backward(const Storage& grad, const Storage& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups);
 TP_API TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRef& input, const Dims& size,
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups);
+
+// convolution_other(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
+TP_API Storage convolution_other(const Storage& input, const Storage& weight, const Storage& bias, const Dims& stride,
+    const Dims& padding, const Dims& dilation, std::int64_t groups);
+TP_API TensorRef convolution_other(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups);
 
 // convolution_weight_backward(Tensor grad, Tensor input, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor out
 TP_API Storage convolution_weight_backward(const Storage& grad, const Storage& input, const Dims& size,

@@ -6,6 +6,8 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/factories.h"
+#include "kernels/places.h"
+#include "kernels/resample.h"
 #include "kernels/windows.h"
 
 namespace tp {
@@ -72,6 +74,21 @@ TensorRef blackman_window(std::int64_t window_length, bool periodic, std::option
   return out;
 }
 
+// combination_places(int n, int r, bool with_replacement) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kCombinationPlacesSchema{"combination_places",
+    "combination_places(int n, int r, bool with_replacement) -> Tensor<i64> out", 1, Amp::Keep, true};
+}  // namespace
+
+Storage make_combination_places(std::int64_t n, std::int64_t r, bool with_replacement) {
+  return kernels::combination_places(kCombinationPlacesSchema, n, r, with_replacement);
+}
+TensorRef combination_places(std::int64_t n, std::int64_t r, bool with_replacement) {
+  TensorRef out = wiring::wrap(make_combination_places(n, r, with_replacement));
+  return out;
+}
+
 // empty(int[] size, *, dtype? dtype=None) -> Tensor out
 
 namespace {
@@ -115,6 +132,24 @@ TensorRef fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
   return out;
 }
 
+// filter_rows(int length, int size, float[] scale, int dim, bool cubic, bool align_corners) -> Tensor out
+
+namespace {
+constexpr OpSchema kFilterRowsSchema{"filter_rows",
+    "filter_rows(int length, int size, float[] scale, int dim, bool cubic, bool align_corners) -> Tensor out", 1,
+    Amp::Keep, true};
+}  // namespace
+
+Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
+    bool cubic, bool align_corners) {
+  return kernels::filter_rows(kFilterRowsSchema, length, size, scale, dim, cubic, align_corners);
+}
+TensorRef filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
+    bool cubic, bool align_corners) {
+  TensorRef out = wiring::wrap(make_filter_rows(length, size, scale, dim, cubic, align_corners));
+  return out;
+}
+
 // full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 
 namespace {
@@ -127,6 +162,21 @@ Storage make_full(const Dims& size, const Scalar& fill_value, std::optional<Dtyp
 }
 TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_full(size, fill_value, dtype));
+  return out;
+}
+
+// grid_corners(int n, int width) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kGridCornersSchema{"grid_corners", "grid_corners(int n, int width) -> Tensor<i64> out", 1,
+    Amp::Keep, true};
+}  // namespace
+
+Storage make_grid_corners(std::int64_t n, std::int64_t width) {
+  return kernels::grid_corners(kGridCornersSchema, n, width);
+}
+TensorRef grid_corners(std::int64_t n, std::int64_t width) {
+  TensorRef out = wiring::wrap(make_grid_corners(n, width));
   return out;
 }
 
@@ -235,6 +285,19 @@ Storage make_rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
 }
 TensorRef rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
   TensorRef out = wiring::wrap(make_rfftfreq(n, d, dtype));
+  return out;
+}
+
+// sizes_tensor(int[] sizes) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSizesTensorSchema{"sizes_tensor", "sizes_tensor(int[] sizes) -> Tensor<i64> out", 1, Amp::Keep,
+    true};
+}  // namespace
+
+Storage make_sizes_tensor(const Dims& sizes) { return kernels::sizes_tensor(kSizesTensorSchema, sizes); }
+TensorRef sizes_tensor(const Dims& sizes) {
+  TensorRef out = wiring::wrap(make_sizes_tensor(sizes));
   return out;
 }
 

@@ -21,6 +21,10 @@ TP_API TensorRef bartlett_window(std::int64_t window_length, bool periodic, std:
 TP_API Storage make_blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
 TP_API TensorRef blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype);
 
+// combination_places(int n, int r, bool with_replacement) -> Tensor<i64> out
+TP_API Storage make_combination_places(std::int64_t n, std::int64_t r, bool with_replacement);
+TP_API TensorRef combination_places(std::int64_t n, std::int64_t r, bool with_replacement);
+
 // empty(int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef empty(const Dims& size, std::optional<Dtype> dtype);
@@ -33,9 +37,19 @@ TP_API TensorRef eye(std::int64_t n, std::optional<std::int64_t> m, std::optiona
 TP_API Storage make_fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
 TP_API TensorRef fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
 
+// filter_rows(int length, int size, float[] scale, int dim, bool cubic, bool align_corners) -> Tensor out
+TP_API Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale,
+    std::int64_t dim, bool cubic, bool align_corners);
+TP_API TensorRef filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale,
+    std::int64_t dim, bool cubic, bool align_corners);
+
 // full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
+
+// grid_corners(int n, int width) -> Tensor<i64> out
+TP_API Storage make_grid_corners(std::int64_t n, std::int64_t width);
+TP_API TensorRef grid_corners(std::int64_t n, std::int64_t width);
 
 // hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
@@ -68,6 +82,10 @@ TP_API TensorRef ones(const Dims& size, std::optional<Dtype> dtype);
 // rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
 TP_API TensorRef rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype);
+
+// sizes_tensor(int[] sizes) -> Tensor<i64> out
+TP_API Storage make_sizes_tensor(const Dims& sizes);
+TP_API TensorRef sizes_tensor(const Dims& sizes);
 
 // tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor out
 TP_API Storage make_tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);

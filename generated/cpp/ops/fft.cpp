@@ -12,19 +12,47 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
+Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
+TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
+Storage div(const Storage& input, const Storage& other);
+TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+Storage pad(const Storage& input, const Dims& pad, std::string_view mode, std::optional<double> value);
+TensorRef pad(const TensorRef& input, const Dims& pad, std::string_view mode, std::optional<double> value);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
 TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
+Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage unfold_backward(const Storage& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step);
+TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::int64_t dimension, std::int64_t size,
+    std::int64_t step);
+Storage unsqueeze(const Storage& input, std::int64_t dim);
+TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+Storage view_as_real(const Storage& input);
+TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
@@ -39,27 +67,27 @@ V fft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::opt
   return fit_size(ifft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef fft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::fft(in[0], n, dim_, norm));
 }
 
-void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void fft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage fft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fft(FftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(fft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -112,7 +140,7 @@ Storage fft2(const Storage& input, const std::optional<Dims>& s, const std::opti
 }
 TensorRef fft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(fft2(input->storage(), s, dim, norm));
@@ -132,14 +160,14 @@ V fftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims>
   return fit_size(ifftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef fftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(FftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::fftn(in[0], s, dim_, norm));
 }
 
-void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(fftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -147,12 +175,12 @@ void fftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::o
 
 Storage fftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(FftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(FftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_fftn(FftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(fftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -200,7 +228,9 @@ V fftshift_compose(const V& input, const std::optional<Dims>& dim) {
 }
 }  // namespace
 
-Storage fftshift(const Storage& input, const std::optional<Dims>& dim) { return fftshift_compose<Storage>(input, dim); }
+Storage fftshift(const Storage& input, const std::optional<Dims>& dim) {
+  return on_tensors([&] { return fftshift(tensors_of(input), dim); });
+}
 TensorRef fftshift(const TensorRef& input, const std::optional<Dims>& dim) {
   return fftshift_compose<TensorRef>(input, dim);
 }
@@ -214,13 +244,13 @@ namespace {
 template <class V>
 V fit_size_vjp_input(const V& g, const Shape& input_shape) { return fit_size(g, input_shape); }
 
-TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef fit_size_batched(const TensorRef& input, const Dims& size) {
   const batch::Leading in(FitSizeBackward::schema_v1, {input});
   const auto size_ = in.sizes(size);
   return in.wrap(ops::fit_size(in[0], size_));
 }
 
-void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void fit_size_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(fit_size(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -231,7 +261,7 @@ Storage fit_size(const Storage& input, const Dims& size) {
   return kernels::fit_size(FitSizeBackward::schema_v1, input, size);
 }
 TensorRef fit_size(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return fit_size_batched(input, size);
   TensorRef out = wiring::wrap(fit_size(input->storage(), size));
   if (wiring::records(input)) {
@@ -306,7 +336,7 @@ Storage hfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t d
 }
 TensorRef hfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft(input->storage(), n, dim, norm));
@@ -334,7 +364,7 @@ Storage hfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfft2(input->storage(), s, dim, norm));
@@ -362,7 +392,7 @@ Storage hfftn(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef hfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(hfftn(input->storage(), s, dim, norm));
@@ -381,27 +411,27 @@ V ifft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
   return fit_size(fft(g, std::nullopt, dim, flip_norm(norm)), input_shape);
 }
 
-TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef ifft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::ifft(in[0], n, dim_, norm));
 }
 
-void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void ifft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage ifft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifft(IfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(ifft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -454,7 +484,7 @@ Storage ifft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef ifft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ifft2(input->storage(), s, dim, norm));
@@ -474,14 +504,14 @@ V ifftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
   return fit_size(fftn(g, std::nullopt, fft_dims(dim, s, ndim(input_shape)), flip_norm(norm)), input_shape);
 }
 
-TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef ifftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::ifftn(in[0], s, dim_, norm));
 }
 
-void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(ifftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -489,12 +519,12 @@ void ifftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::
 
 Storage ifftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_ifftn(IfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ifftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(ifftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -543,7 +573,7 @@ V ifftshift_compose(const V& input, const std::optional<Dims>& dim) {
 }  // namespace
 
 Storage ifftshift(const Storage& input, const std::optional<Dims>& dim) {
-  return ifftshift_compose<Storage>(input, dim);
+  return on_tensors([&] { return ifftshift(tensors_of(input), dim); });
 }
 TensorRef ifftshift(const TensorRef& input, const std::optional<Dims>& dim) {
   return ifftshift_compose<TensorRef>(input, dim);
@@ -568,7 +598,7 @@ Storage ihfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t 
 }
 TensorRef ihfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfft_compose<TensorRef>(input, n, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft(input->storage(), n, dim, norm));
@@ -596,7 +626,7 @@ Storage ihfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfft2(input->storage(), s, dim, norm));
@@ -624,7 +654,7 @@ Storage ihfftn(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef ihfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ihfftn_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(ihfftn(input->storage(), s, dim, norm));
@@ -643,27 +673,27 @@ V irfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return fit_size(half_weight(rfft(g, std::nullopt, dim, flip_norm(norm)), dim, size(g, dim), 2.0), input_shape);
 }
 
-TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef irfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::irfft(in[0], n, dim_, norm));
 }
 
-void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void irfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage irfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfft(IrfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(irfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -716,7 +746,7 @@ Storage irfft2(const Storage& input, const std::optional<Dims>& s, const std::op
 }
 TensorRef irfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(irfft2(input->storage(), s, dim, norm));
@@ -738,14 +768,14 @@ V irfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dim
       std::int64_t(-1))), 2.0), input_shape);
 }
 
-TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef irfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(IrfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::irfftn(in[0], s, dim_, norm));
 }
 
-void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(irfftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -753,12 +783,12 @@ void irfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std:
 
 Storage irfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(IrfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(IrfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fft_irfftn(IrfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return irfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(irfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -792,6 +822,97 @@ GraphGradVec IrfftnBackward::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
+// istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out
+//   hop = n_fft // 4 if hop_length == None else int(hop_length)
+//   width = n_fft if win_length == None else int(win_length)
+//   half = size(input, -2) != n_fft if onesided == None else bool(onesided)
+//   spectra = transpose(input if ndim(input) == 3 else unsqueeze(input, 0), 1, 2)
+//   raw = irfft(spectra, n_fft, -1, "ortho" if normalized else "backward") if half else ifft(spectra, None, -1, "ortho" if normalized else "backward")
+//   frames = raw if return_complex or half else real(raw)
+//   view = window_of(input, window, width, n_fft)
+//   points = n_fft + hop * (size(frames, 1) - 1)
+//   start = n_fft // 2 if center else 0
+//   end = points - start if length == None or start + int(length) > points else start + int(length)
+//   total = narrow(unfold_backward(frames * view, (size(frames, 0), points), 1, n_fft, hop), 1, start, end - start)
+//   overlap = narrow(unfold_backward(expand(view * conj(view), (1, size(frames, 1), n_fft)), (1, points), 1, n_fft, hop), 1, start, end - start)
+//   signal = total / overlap
+//   long = signal if length == None or int(length) <= end - start else constant_pad_nd(signal, (0, int(length) - end + start))
+//   out = long if ndim(input) == 3 else select(long, 0, 0)
+
+namespace {
+constexpr OpSchema kIstftSchema{"istft",
+    "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V istft_compose(const V& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const V& window, bool center, bool normalized,
+    std::optional<bool> onesided, std::optional<std::int64_t> length, bool return_complex) {
+  if (TP_UNLIKELY(!(n_fft > std::int64_t(0))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "n_fft must be positive; it is {}", {n_fft});
+  if (TP_UNLIKELY(!(is_complex(dtype(input)))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "input must be complex spectra; view_as_complex makes them of pairs");
+  if (TP_UNLIKELY(!(((ndim(input) == std::int64_t(2)) || (ndim(input) == std::int64_t(3)))
+      && (numel(input) > std::int64_t(0)))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "input must be [frequencies, frames] or a batch; its sizes are {}",
+        {shape(input)});
+  const auto hop = (!hop_length.has_value() ? floor_div(n_fft, std::int64_t(4)) : std::int64_t(*hop_length));
+  if (TP_UNLIKELY(!(hop > std::int64_t(0))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "hop_length must be positive; it is {}", {hop});
+  const auto width = (!win_length.has_value() ? n_fft : std::int64_t(*win_length));
+  if (TP_UNLIKELY(!((width > std::int64_t(0)) && (width <= n_fft))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "win_length must lie between 1 and n_fft ({}); it is {}", {n_fft,
+        width});
+  if (TP_UNLIKELY(!((is_absent(window)) || ((ndim(window) == std::int64_t(1)) && (size(window, std::int64_t(0)) ==
+      width)))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "window must have {} elements (win_length); its sizes are {}", {width,
+        shape(window)});
+  const auto half = (!onesided.has_value() ? size(input, std::int64_t(-2)) != n_fft : bool(std::int64_t(*onesided)));
+  if (TP_UNLIKELY(!((!(return_complex)) || (!(half)))))
+    refuse(kIstftSchema.name, ErrorKind::Value,
+        "onesided spectra belong to real signals; return_complex=True needs onesided=False");
+  if (TP_UNLIKELY(!(size(input, std::int64_t(-2)) == (half ? floor_div(n_fft, std::int64_t(2)) + std::int64_t(1)
+      : n_fft))))
+    refuse(kIstftSchema.name, ErrorKind::Value, "{} frequencies belong to n_fft {}; input has {}", {(half
+        ? floor_div(n_fft, std::int64_t(2)) + std::int64_t(1) : n_fft), n_fft, size(input, std::int64_t(-2))});
+  const auto spectra = transpose((ndim(input) == std::int64_t(3) ? V(input) : unsqueeze(input, std::int64_t(0))),
+      std::int64_t(1), std::int64_t(2));
+  const auto raw = (half ? irfft(spectra, n_fft, std::int64_t(-1), (normalized ? std::string_view("ortho")
+      : std::string_view("backward"))) : ifft(spectra, std::nullopt, std::int64_t(-1), (normalized
+      ? std::string_view("ortho") : std::string_view("backward"))));
+  const auto frames = ((return_complex) || (half) ? V(raw) : real(raw));
+  const auto view = window_of(input, window, width, n_fft);
+  const auto points = n_fft + (hop * (size(frames, std::int64_t(1)) - std::int64_t(1)));
+  const auto start = (center ? floor_div(n_fft, std::int64_t(2)) : std::int64_t(0));
+  const auto end = ((!length.has_value()) || ((start + std::int64_t(*length)) > points) ? points - start
+      : start + std::int64_t(*length));
+  const auto total = narrow(unfold_backward(mul(frames, view), Dims{size(frames, std::int64_t(0)), points},
+      std::int64_t(1), n_fft, hop), std::int64_t(1), start, end - start);
+  const auto overlap = narrow(unfold_backward(expand(mul(view, conj(view)), Dims{std::int64_t(1), size(frames,
+      std::int64_t(1)), n_fft}), Dims{std::int64_t(1), points}, std::int64_t(1), n_fft, hop), std::int64_t(1), start,
+      end - start);
+  if (TP_UNLIKELY(!(within(abs(overlap), 1e-11, std::numeric_limits<double>::infinity()))))
+    refuse(kIstftSchema.name, ErrorKind::Runtime,
+        "the windows leave a gap or vanish where they overlap; use a smaller hop_length");
+  const auto signal = div(total, overlap);
+  const auto long_ = ((!length.has_value()) || (std::int64_t(*length) <= (end - start)) ? V(signal)
+      : constant_pad_nd(signal, Dims{std::int64_t(0), (std::int64_t(*length) - end) + start}, Scalar(0)));
+  return (ndim(input) == std::int64_t(3) ? V(long_) : select(long_, std::int64_t(0), std::int64_t(0)));
+}
+}  // namespace
+
+Storage istft(const Storage& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const Storage& window, bool center, bool normalized,
+    std::optional<bool> onesided, std::optional<std::int64_t> length, bool return_complex) {
+  return on_tensors([&] { return istft(tensors_of(input), n_fft, hop_length, win_length, tensors_of(window), center,
+      normalized, onesided, length, return_complex); });
+}
+TensorRef istft(const TensorRef& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const TensorRef& window, bool center, bool normalized,
+    std::optional<bool> onesided, std::optional<std::int64_t> length, bool return_complex) {
+  return istft_compose<TensorRef>(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length,
+      return_complex);
+}
+
 // rfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out
 //   vjp input = fit_size(irfftn(half_weight(g, dim, fft_sizes(shape(input), (dim,), dims_of(n))[-1], 0.5), fft_sizes(shape(input), (dim,), dims_of(n)), (dim,), flip_norm(norm)), shape(input))
 //   saves: dim, n, norm
@@ -805,27 +926,27 @@ V rfft_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::op
       fft_sizes(input_shape, Dims{dim}, dims_of(n)), Dims{dim}, flip_norm(norm)), input_shape);
 }
 
-TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
+TP_COLD TensorRef rfft_batched(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::rfft(in[0], n, dim_, norm));
 }
 
-void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
-    std::optional<std::string_view> norm) {
+TP_COLD void rfft_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<std::int64_t> n,
+    std::int64_t dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfft(wiring::tangent(input), n, dim, norm), out));
 }
 }  // namespace
 
 Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfft(RfftBackward::schema_v1, input, n, dim, norm);
 }
 TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfft_batched(input, n, dim, norm);
   TensorRef out = wiring::wrap(rfft(input->storage(), n, dim, norm));
   if (wiring::records(input)) {
@@ -879,7 +1000,7 @@ Storage rfft2(const Storage& input, const std::optional<Dims>& s, const std::opt
 }
 TensorRef rfft2(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfft2_compose<TensorRef>(input, s, dim, norm);
   if (!(wiring::records(input) || (modes::any(modes::kForward) && wiring::has_tangents({&input})))) {
     return wiring::wrap(rfft2(input->storage(), s, dim, norm));
@@ -902,14 +1023,14 @@ V rfftn_vjp_input(const V& g, const Shape& input_shape, const std::optional<Dims
       flip_norm(norm)), input_shape);
 }
 
-TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
+TP_COLD TensorRef rfftn_batched(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
   const batch::Leading in(RfftnBackward::schema_v1, {input});
   const auto dim_ = in.all_dims(dim);
   return in.wrap(ops::rfftn(in[0], s, dim_, norm));
 }
 
-void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
+TP_COLD void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& s,
     const std::optional<Dims>& dim, std::optional<std::string_view> norm) {
   wiring::set_tangent(out, as_tangent(rfftn(wiring::tangent(input), s, dim, norm), out));
 }
@@ -917,12 +1038,12 @@ void rfftn_set_tangent(const TensorRef& out, const TensorRef& input, const std::
 
 Storage rfftn(const Storage& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  check_dtype(RfftnBackward::schema_v1, input, kIntDtypes | kFloatDtypes);
+  check_dtype(RfftnBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kFloatDtypes);
   return kernels::fft_rfftn(RfftnBackward::schema_v1, input, s, dim, norm);
 }
 TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rfftn_batched(input, s, dim, norm);
   TensorRef out = wiring::wrap(rfftn(input->storage(), s, dim, norm));
   if (wiring::records(input)) {
@@ -954,6 +1075,105 @@ GraphGradVec RfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (needs(*this, 0))
     grads[0] = fit(rfftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
+}
+
+// stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out
+//   hop = n_fft // 4 if hop_length == None else int(hop_length)
+//   width = n_fft if win_length == None else int(win_length)
+//   whole = is_complex(dtype(input)) or window != None and is_complex(dtype(window))
+//   half = not whole if onesided == None else bool(onesided)
+//   batch = input if ndim(input) == 2 else unsqueeze(input, 0)
+//   padded = select(pad(unsqueeze(batch, 0), (n_fft // 2, n_fft // 2), pad_mode), 0, 0) if center else batch
+//   frames = unfold(padded, -1, n_fft, hop)
+//   weighed = frames if window == None and width == n_fft else frames * window_of(input, window, width, n_fft)
+//   spectra = rfft(weighed, None, -1, "ortho" if normalized else "backward") if half else fft(weighed, None, -1, "ortho" if normalized else "backward")
+//   turned = transpose(spectra, 1, 2)
+//   shaped = turned if ndim(input) == 2 else select(turned, 0, 0)
+//   out = shaped if return_complex == None or bool(return_complex) else view_as_real(shaped)
+
+namespace {
+constexpr OpSchema kStftSchema{"stft",
+    "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V stft_compose(const V& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const V& window, bool center, std::string_view pad_mode, bool normalized,
+    std::optional<bool> onesided, std::optional<bool> return_complex) {
+  if (TP_UNLIKELY(!(n_fft > std::int64_t(0))))
+    refuse(kStftSchema.name, ErrorKind::Value, "n_fft must be positive; it is {}", {n_fft});
+  if (TP_UNLIKELY(!((ndim(input) == std::int64_t(1)) || (ndim(input) == std::int64_t(2)))))
+    refuse(kStftSchema.name, ErrorKind::Value, "input must be a signal or a batch of them; its sizes are {}",
+        {shape(input)});
+  const auto hop = (!hop_length.has_value() ? floor_div(n_fft, std::int64_t(4)) : std::int64_t(*hop_length));
+  if (TP_UNLIKELY(!(hop > std::int64_t(0))))
+    refuse(kStftSchema.name, ErrorKind::Value, "hop_length must be positive; it is {}", {hop});
+  const auto width = (!win_length.has_value() ? n_fft : std::int64_t(*win_length));
+  if (TP_UNLIKELY(!((width > std::int64_t(0)) && (width <= n_fft))))
+    refuse(kStftSchema.name, ErrorKind::Value, "win_length must lie between 1 and n_fft ({}); it is {}", {n_fft,
+        width});
+  if (TP_UNLIKELY(!((is_absent(window)) || ((ndim(window) == std::int64_t(1)) && (size(window, std::int64_t(0)) ==
+      width)))))
+    refuse(kStftSchema.name, ErrorKind::Value, "window must have {} elements (win_length); its sizes are {}", {width,
+        shape(window)});
+  const auto whole = (is_complex(dtype(input))) || ((!is_absent(window)) && (is_complex(dtype(window))));
+  if (TP_UNLIKELY(!((whole) || (return_complex.has_value()))))
+    refuse(kStftSchema.name, ErrorKind::Value,
+        "return_complex must be given for a real signal; True gives complex numbers");
+  if (TP_UNLIKELY(!((!(whole)) || (!onesided.has_value()) || (!(bool(std::int64_t(*onesided)))))))
+    refuse(kStftSchema.name, ErrorKind::Value,
+        "onesided must be False for complex input, whose spectrum has no symmetry");
+  const auto half = (!onesided.has_value() ? !(whole) : bool(std::int64_t(*onesided)));
+  const auto batch = (ndim(input) == std::int64_t(2) ? V(input) : unsqueeze(input, std::int64_t(0)));
+  const auto padded = (center ? select(pad(unsqueeze(batch, std::int64_t(0)), Dims{floor_div(n_fft, std::int64_t(2)),
+      floor_div(n_fft, std::int64_t(2))}, pad_mode, std::nullopt), std::int64_t(0), std::int64_t(0)) : V(batch));
+  if (TP_UNLIKELY(!(size(padded, std::int64_t(-1)) >= n_fft)))
+    refuse(kStftSchema.name, ErrorKind::Value, "n_fft is {}, longer than the signal of {} points", {n_fft, size(padded,
+        std::int64_t(-1))});
+  const auto frames = unfold(padded, std::int64_t(-1), n_fft, hop);
+  const auto weighed = ((is_absent(window)) && (width == n_fft) ? V(frames) : mul(frames, window_of(input, window,
+      width, n_fft)));
+  const auto spectra = (half ? rfft(weighed, std::nullopt, std::int64_t(-1), (normalized ? std::string_view("ortho")
+      : std::string_view("backward"))) : fft(weighed, std::nullopt, std::int64_t(-1), (normalized
+      ? std::string_view("ortho") : std::string_view("backward"))));
+  const auto turned = transpose(spectra, std::int64_t(1), std::int64_t(2));
+  const auto shaped = (ndim(input) == std::int64_t(2) ? V(turned) : select(turned, std::int64_t(0), std::int64_t(0)));
+  return ((!return_complex.has_value()) || (bool(std::int64_t(*return_complex))) ? V(shaped) : view_as_real(shaped));
+}
+}  // namespace
+
+Storage stft(const Storage& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const Storage& window, bool center, std::string_view pad_mode,
+    bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex) {
+  return on_tensors([&] { return stft(tensors_of(input), n_fft, hop_length, win_length, tensors_of(window), center,
+      pad_mode, normalized, onesided, return_complex); });
+}
+TensorRef stft(const TensorRef& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const TensorRef& window, bool center, std::string_view pad_mode,
+    bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex) {
+  return stft_compose<TensorRef>(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+      return_complex);
+}
+
+// window_of(Tensor input, Tensor? window, int width, int n_fft) -> Tensor out
+//   out = constant_pad_nd(ones((width,), dtype=real_dtype(dtype(input))) if window == None else window, ((n_fft - width) // 2, n_fft - width - (n_fft - width) // 2))
+
+namespace {
+constexpr OpSchema kWindowOfSchema{"window_of",
+    "window_of(Tensor input, Tensor? window, int width, int n_fft) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V window_of_compose(const V& input, const V& window, std::int64_t width, std::int64_t n_fft) {
+  return constant_pad_nd((is_absent(window) ? ones<V>(Dims{width}, real_dtype(dtype(input))) : V(window)),
+      Dims{floor_div(n_fft - width, std::int64_t(2)), (n_fft - width) - floor_div(n_fft - width, std::int64_t(2))},
+      Scalar(0));
+}
+}  // namespace
+
+Storage window_of(const Storage& input, const Storage& window, std::int64_t width, std::int64_t n_fft) {
+  return on_tensors([&] { return window_of(tensors_of(input), tensors_of(window), width, n_fft); });
+}
+TensorRef window_of(const TensorRef& input, const TensorRef& window, std::int64_t width, std::int64_t n_fft) {
+  return window_of_compose<TensorRef>(input, window, width, n_fft);
 }
 
 }  // namespace ops

@@ -275,6 +275,14 @@ TP_API Storage irfftn(const Storage& input, const std::optional<Dims>& s, const 
 TP_API TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm);
 
+// istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor out
+TP_API Storage istft(const Storage& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const Storage& window, bool center, bool normalized,
+    std::optional<bool> onesided, std::optional<std::int64_t> length, bool return_complex);
+TP_API TensorRef istft(const TensorRef& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const TensorRef& window, bool center, bool normalized,
+    std::optional<bool> onesided, std::optional<std::int64_t> length, bool return_complex);
+
 // rfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out
 TP_API Storage rfft(const Storage& input, std::optional<std::int64_t> n, std::int64_t dim,
     std::optional<std::string_view> norm);
@@ -292,5 +300,17 @@ TP_API Storage rfftn(const Storage& input, const std::optional<Dims>& s, const s
     std::optional<std::string_view> norm);
 TP_API TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std::optional<Dims>& dim,
     std::optional<std::string_view> norm);
+
+// stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor out
+TP_API Storage stft(const Storage& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const Storage& window, bool center, std::string_view pad_mode,
+    bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex);
+TP_API TensorRef stft(const TensorRef& input, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
+    std::optional<std::int64_t> win_length, const TensorRef& window, bool center, std::string_view pad_mode,
+    bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex);
+
+// window_of(Tensor input, Tensor? window, int width, int n_fft) -> Tensor out
+TP_API Storage window_of(const Storage& input, const Storage& window, std::int64_t width, std::int64_t n_fft);
+TP_API TensorRef window_of(const TensorRef& input, const TensorRef& window, std::int64_t width, std::int64_t n_fft);
 
 }  // namespace tp::ops

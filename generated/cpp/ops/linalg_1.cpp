@@ -17,6 +17,8 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage cholesky_backward(const Storage& grad, const Storage& L);
 TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage cond_by_inverse(const Storage& norm, const Storage& inverse, const Storage& info, const Scalar& p);
 TensorRef cond_by_inverse(const TensorRef& norm, const TensorRef& inverse, const TensorRef& info, const Scalar& p);
 Storage cond_by_inverse_named(const Storage& norm, const Storage& inverse, const Storage& info, std::string_view p);
@@ -26,31 +28,25 @@ Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage det_cofactor(const Storage& A);
 TensorRef det_cofactor(const TensorRef& A);
+Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
-TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
-TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
+std::array<Storage, 2> inv_ex_core(const Storage& A);
+std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);
+Storage linalg_cholesky(const Storage& A, bool upper);
+TensorRef linalg_cholesky(const TensorRef& A, bool upper);
+Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
+TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
 Storage linalg_svdvals(const Storage& A);
 TensorRef linalg_svdvals(const TensorRef& A);
-std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optional<double> rcond);
-std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond);
-std::array<Storage, 3> lu_core(const Storage& A, bool pivot);
-std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot);
-Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
-TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
-Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out, bool left,
-    bool adjoint);
-TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots, const TensorRef& out,
-    bool left, bool adjoint);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -68,24 +64,18 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
-TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
-Storage refused(const Storage& A, std::string_view message);
-TensorRef refused(const TensorRef& A, std::string_view message);
-Storage repeat(const Storage& input, const Dims& repeats);
-TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
-TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
 Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage t(const Storage& input);
 TensorRef t(const TensorRef& input);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -123,8 +113,8 @@ V addbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), unsqueeze(g, std::int64_t(0))));
 }
 
-TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& batch1,
       const TensorRef& batch2) { return ops::addbmm(input, batch1, batch2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddbmmBackward::schema_v1, {input, batch1, batch2}},
@@ -132,8 +122,8 @@ TensorRef addbmm_batched(const TensorRef& input, const TensorRef& batch1, const 
   return batch::rules::addbmm(AddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
 }
 
-void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
+    const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -156,7 +146,7 @@ Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch
 }
 TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return addbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -184,14 +174,15 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
 }
 TensorRef addbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(AddbmmBackward::schema_v1, input, addbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(AddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = addbmm(input, batch1, batch2, beta, alpha);
+    dual = addbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<AddbmmBackward> node;
   if (record) {
     node = make_node<AddbmmBackward>();
@@ -255,8 +246,8 @@ V addmm_vjp_mat1(const V& g, const V& mat2, const Scalar& alpha) { return mul(nu
 template <class V>
 V addmm_vjp_mat2(const V& g, const V& mat1, const Scalar& alpha) { return mul(number<V>(alpha), matmul(mH(mat1), g)); }
 
-TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat1,
       const TensorRef& mat2) { return ops::addmm(input, mat1, mat2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddmmBackward::schema_v1, {input, mat1, mat2}},
@@ -264,8 +255,8 @@ TensorRef addmm_batched(const TensorRef& input, const TensorRef& mat1, const Ten
   return batch::rules::addmm(AddmmBackward::schema_v1, call, loop, input, mat1, mat2, beta, alpha);
 }
 
-void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat1,
+    const TensorRef& mat2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat1), wiring::tangent(mat2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -287,7 +278,7 @@ Storage addmm(const Storage& input, const Storage& mat1, const Storage& mat2, co
 }
 TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return addmm_batched(input, mat1, mat2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -314,14 +305,15 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
 }
 TensorRef addmm_(const TensorRef& input, const TensorRef& mat1, const TensorRef& mat2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat1, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat1, mat2)))
     return batch::assign(AddmmBackward::schema_v1, input, addmm(batch::kept(input, mat1, mat2), mat1, mat2, beta,
         alpha));
   const bool record = wiring::records(input, mat1, mat2);
   wiring::check_inplace(AddmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat1, &mat2}))
-    dual = addmm(input, mat1, mat2, beta, alpha);
+    dual = addmm(wiring::before_change(input, input), wiring::before_change(mat1, input), wiring::before_change(mat2,
+        input), beta, alpha);
   Ref<AddmmBackward> node;
   if (record) {
     node = make_node<AddmmBackward>();
@@ -387,7 +379,7 @@ V addmv_vjp_mat(const V& g, const V& vec, const Scalar& alpha) {
 template <class V>
 V addmv_vjp_vec(const V& g, const V& mat, const Scalar& alpha) { return mul(number<V>(alpha), mv(mH(mat), g)); }
 
-TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
+TP_COLD TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat, const TensorRef& vec) { return ops::addmv(input,
       mat, vec, beta, alpha); };
@@ -396,8 +388,8 @@ TensorRef addmv_batched(const TensorRef& input, const TensorRef& mat, const Tens
   return batch::rules::addmm(AddmvBackward::schema_v1, call, loop, input, mat, vec, beta, alpha);
 }
 
-void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat, const TensorRef& vec,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addmv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat,
+    const TensorRef& vec, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(mat), wiring::tangent(vec)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -419,7 +411,7 @@ Storage addmv(const Storage& input, const Storage& mat, const Storage& vec, cons
 }
 TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return addmv_batched(input, mat, vec, beta, alpha);
   TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
   if (wiring::records(input, mat, vec)) {
@@ -441,13 +433,14 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
 }
 TensorRef addmv_(const TensorRef& input, const TensorRef& mat, const TensorRef& vec, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat, vec))
+  if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return batch::assign(AddmvBackward::schema_v1, input, addmv(batch::kept(input, mat, vec), mat, vec, beta, alpha));
   const bool record = wiring::records(input, mat, vec);
   wiring::check_inplace(AddmvBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat, &vec}))
-    dual = addmv(input, mat, vec, beta, alpha);
+    dual = addmv(wiring::before_change(input, input), wiring::before_change(mat, input), wiring::before_change(vec,
+        input), beta, alpha);
   Ref<AddmvBackward> node;
   if (record) {
     node = make_node<AddmvBackward>();
@@ -511,8 +504,8 @@ V addr_vjp_vec1(const V& g, const V& vec2, const Scalar& alpha) { return mul(num
 template <class V>
 V addr_vjp_vec2(const V& g, const V& vec1, const Scalar& alpha) { return mul(number<V>(alpha), mv(t(g), conj(vec1))); }
 
-TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2) { return ops::addr(input,
       vec1, vec2, beta, alpha); };
   const auto loop = [&] { return batch::loop({AddrBackward::schema_v1, {input, vec1, vec2}},
@@ -520,8 +513,8 @@ TensorRef addr_batched(const TensorRef& input, const TensorRef& vec1, const Tens
   return batch::rules::addr(AddrBackward::schema_v1, call, loop, input, vec1, vec2, beta, alpha);
 }
 
-void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2,
-    const Scalar& beta, const Scalar& alpha) {
+TP_COLD void addr_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec1,
+    const TensorRef& vec2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(vec1), wiring::tangent(vec2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -542,7 +535,7 @@ Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, con
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return addr_batched(input, vec1, vec2, beta, alpha);
   TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
   if (wiring::records(input, vec1, vec2)) {
@@ -564,13 +557,14 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
 }
 TensorRef addr_(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec1, vec2))
+  if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return batch::assign(AddrBackward::schema_v1, input, addr(batch::kept(input, vec1, vec2), vec1, vec2, beta, alpha));
   const bool record = wiring::records(input, vec1, vec2);
   wiring::check_inplace(AddrBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec1, &vec2}))
-    dual = addr(input, vec1, vec2, beta, alpha);
+    dual = addr(wiring::before_change(input, input), wiring::before_change(vec1, input), wiring::before_change(vec2,
+        input), beta, alpha);
   Ref<AddrBackward> node;
   if (record) {
     node = make_node<AddrBackward>();
@@ -638,8 +632,8 @@ V baddbmm_vjp_batch2(const V& g, const V& batch1, const Scalar& alpha) {
   return mul(number<V>(alpha), matmul(mH(batch1), g));
 }
 
-TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
-    const Scalar& alpha) {
+TP_COLD TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2,
+    const Scalar& beta, const Scalar& alpha) {
   const auto call = [&](const TensorRef& input, const TensorRef& batch1,
       const TensorRef& batch2) { return ops::baddbmm(input, batch1, batch2, beta, alpha); };
   const auto loop = [&] { return batch::loop({BaddbmmBackward::schema_v1, {input, batch1, batch2}},
@@ -647,7 +641,7 @@ TensorRef baddbmm_batched(const TensorRef& input, const TensorRef& batch1, const
   return batch::rules::addmm(BaddbmmBackward::schema_v1, call, loop, input, batch1, batch2, beta, alpha);
 }
 
-void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
+TP_COLD void baddbmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& batch1,
     const TensorRef& batch2, const Scalar& beta, const Scalar& alpha) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(batch1), wiring::tangent(batch2)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -671,7 +665,7 @@ Storage baddbmm(const Storage& input, const Storage& batch1, const Storage& batc
 }
 TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return baddbmm_batched(input, batch1, batch2, beta, alpha);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -699,14 +693,15 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
 }
 TensorRef baddbmm_(const TensorRef& input, const TensorRef& batch1, const TensorRef& batch2, const Scalar& beta,
     const Scalar& alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, batch1, batch2))
+  if (TP_UNLIKELY(batch::any(input, batch1, batch2)))
     return batch::assign(BaddbmmBackward::schema_v1, input, baddbmm(batch::kept(input, batch1, batch2), batch1, batch2,
         beta, alpha));
   const bool record = wiring::records(input, batch1, batch2);
   wiring::check_inplace(BaddbmmBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &batch1, &batch2}))
-    dual = baddbmm(input, batch1, batch2, beta, alpha);
+    dual = baddbmm(wiring::before_change(input, input), wiring::before_change(batch1, input),
+        wiring::before_change(batch2, input), beta, alpha);
   Ref<BaddbmmBackward> node;
   if (record) {
     node = make_node<BaddbmmBackward>();
@@ -764,14 +759,14 @@ V bmm_vjp_input(const V& g, const V& mat2) { return bmm(g, mH(mat2)); }
 template <class V>
 V bmm_vjp_mat2(const V& g, const V& input) { return bmm(mH(input), g); }
 
-TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
+TP_COLD TensorRef bmm_batched(const TensorRef& input, const TensorRef& mat2) {
   const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::bmm(input, mat2); };
   const auto loop = [&] { return batch::loop({BmmBackward::schema_v1, {input, mat2}},
       [&](const batch::Samples& samples) { return ops::bmm(samples[0], samples[1]); }); };
   return batch::rules::matmul(BmmBackward::schema_v1, call, loop, input, mat2);
 }
 
-void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
+TP_COLD void bmm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), bmm(wiring::tangent(input), wiring::primal(mat2)));
@@ -786,7 +781,7 @@ Storage bmm(const Storage& input, const Storage& mat2) {
   return kernels::bmm(BmmBackward::schema_v1, input, mat2);
 }
 TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
+  if (TP_UNLIKELY(batch::any(input, mat2)))
     return bmm_batched(input, mat2);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -842,7 +837,9 @@ V cdist_compose(const V& x1, const V& x2, double p) {
 }
 }  // namespace
 
-Storage cdist(const Storage& x1, const Storage& x2, double p) { return cdist_compose<Storage>(x1, x2, p); }
+Storage cdist(const Storage& x1, const Storage& x2, double p) {
+  return on_tensors([&] { return cdist(tensors_of(x1), tensors_of(x2), p); });
+}
 TensorRef cdist(const TensorRef& x1, const TensorRef& x2, double p) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -857,9 +854,11 @@ namespace {
 constexpr OpSchema kCheckedInfoSchema{"checked_info",
     "checked_info(Tensor info, bool check, str caller, str what) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
-  return batch::loop({kCheckedInfoSchema, {info}},
-      [&](const batch::Samples& samples) { return ops::checked_info(samples[0], check, caller, what); });
+TP_COLD TensorRef checked_info_batched(const TensorRef& info, bool check, std::string_view caller,
+    std::string_view what) {
+  const batch::Leading in(kCheckedInfoSchema, {info});
+  in.need_rank(0, "info");
+  return in.wrap(ops::checked_info(in[0], check, caller, what));
 }
 }  // namespace
 
@@ -868,7 +867,7 @@ Storage checked_info(const Storage& info, bool check, std::string_view caller, s
   return kernels::linalg_checked_info(kCheckedInfoSchema, info, check, caller, what);
 }
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(info))
+  if (TP_UNLIKELY(batch::any(info)))
     return checked_info_batched(info, check, caller, what);
   TensorRef out = wiring::wrap(checked_info(info->storage(), check, caller, what));
   return out;
@@ -880,9 +879,10 @@ namespace {
 constexpr OpSchema kCheckedPivotsSchema{"checked_pivots",
     "checked_pivots(Tensor pivots, Tensor info, str caller) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
-  return batch::loop({kCheckedPivotsSchema, {pivots, info}},
-      [&](const batch::Samples& samples) { return ops::checked_pivots(samples[0], samples[1], caller); });
+TP_COLD TensorRef checked_pivots_batched(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
+  const batch::Leading in(kCheckedPivotsSchema, {pivots, info});
+  in.need_rank(1, "pivots");
+  return in.wrap(ops::checked_pivots(in[0], in[1], caller));
 }
 }  // namespace
 
@@ -891,7 +891,7 @@ Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_v
   return kernels::linalg_checked_pivots(kCheckedPivotsSchema, pivots, info, caller);
 }
 TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots, info))
+  if (TP_UNLIKELY(batch::any(pivots, info)))
     return checked_pivots_batched(pivots, info, caller);
   TensorRef out = wiring::wrap(checked_pivots(pivots->storage(), info->storage(), caller));
   return out;
@@ -908,7 +908,9 @@ template <class V>
 V cholesky_compose(const V& input, bool upper) { return linalg_cholesky(input, upper); }
 }  // namespace
 
-Storage cholesky(const Storage& input, bool upper) { return cholesky_compose<Storage>(input, upper); }
+Storage cholesky(const Storage& input, bool upper) {
+  return on_tensors([&] { return cholesky(tensors_of(input), upper); });
+}
 TensorRef cholesky(const TensorRef& input, bool upper) { return cholesky_compose<TensorRef>(input, upper); }
 
 // cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
@@ -932,7 +934,7 @@ std::array<V, 2> cholesky_ex_compose(const V& A, bool upper, bool check_errors) 
 }  // namespace
 
 std::array<Storage, 2> cholesky_ex(const Storage& A, bool upper, bool check_errors) {
-  return cholesky_ex_compose<Storage>(A, upper, check_errors);
+  return on_tensors([&] { return cholesky_ex(tensors_of(A), upper, check_errors); });
 }
 std::array<TensorRef, 2> cholesky_ex(const TensorRef& A, bool upper, bool check_errors) {
   return cholesky_ex_compose<TensorRef>(A, upper, check_errors);
@@ -947,12 +949,13 @@ namespace {
 template <class V>
 V cholesky_ex_core_vjp_input(const V& g_L, const V& L) { return cholesky_backward(g_L, L); }
 
-std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
-  return batch::loop({CholeskyExCoreBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::cholesky_ex_core(samples[0], upper); });
+TP_COLD std::array<TensorRef, 2> cholesky_ex_core_batched(const TensorRef& input, bool upper) {
+  const batch::Leading in(CholeskyExCoreBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::cholesky_ex_core(in[0], upper));
 }
 
-void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
+TP_COLD void cholesky_ex_core_set_tangent(const TensorRef& L, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   const std::vector<TensorRef> outs = {L};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -971,7 +974,7 @@ std::array<Storage, 2> cholesky_ex_core(const Storage& input, bool upper) {
   return kernels::linalg_cholesky_ex(CholeskyExCoreBackward::schema_v1, input, upper);
 }
 std::array<TensorRef, 2> cholesky_ex_core(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_ex_core_batched(input, upper);
   std::array<Storage, 2> results = cholesky_ex_core(input->storage(), upper);
   TensorRef L = wiring::wrap(std::move(results[0]));
@@ -1024,7 +1027,9 @@ V cholesky_inverse_compose(const V& L, bool upper) {
 }
 }  // namespace
 
-Storage cholesky_inverse(const Storage& L, bool upper) { return cholesky_inverse_compose<Storage>(L, upper); }
+Storage cholesky_inverse(const Storage& L, bool upper) {
+  return on_tensors([&] { return cholesky_inverse(tensors_of(L), upper); });
+}
 TensorRef cholesky_inverse(const TensorRef& L, bool upper) { return cholesky_inverse_compose<TensorRef>(L, upper); }
 
 // cholesky_lower(Tensor input) -> Tensor out
@@ -1040,7 +1045,7 @@ V cholesky_lower_compose(const V& input) {
 }
 }  // namespace
 
-Storage cholesky_lower(const Storage& input) { return cholesky_lower_compose<Storage>(input); }
+Storage cholesky_lower(const Storage& input) { return on_tensors([&] { return cholesky_lower(tensors_of(input)); }); }
 TensorRef cholesky_lower(const TensorRef& input) { return cholesky_lower_compose<TensorRef>(input); }
 
 // cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out
@@ -1061,7 +1066,7 @@ V cholesky_solve_compose(const V& B, const V& L, bool upper) {
 }  // namespace
 
 Storage cholesky_solve(const Storage& B, const Storage& L, bool upper) {
-  return cholesky_solve_compose<Storage>(B, L, upper);
+  return on_tensors([&] { return cholesky_solve(tensors_of(B), tensors_of(L), upper); });
 }
 TensorRef cholesky_solve(const TensorRef& B, const TensorRef& L, bool upper) {
   return cholesky_solve_compose<TensorRef>(B, L, upper);
@@ -1076,13 +1081,13 @@ namespace {
 template <class V>
 V cholesky_symmetric_vjp_input(const V& g, const V& out) { return cholesky_backward(g, out); }
 
-TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
+TP_COLD TensorRef cholesky_symmetric_batched(const TensorRef& input, bool upper) {
   const batch::Leading in(CholeskySymmetricBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::cholesky_symmetric(in[0], upper));
 }
 
-void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cholesky_symmetric_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1099,7 +1104,7 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
   return kernels::linalg_cholesky(CholeskySymmetricBackward::schema_v1, input, upper);
 }
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cholesky_symmetric_batched(input, upper);
   TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
   if (wiring::records(input)) {
@@ -1150,7 +1155,9 @@ V cond_compose(const V& A, const std::optional<Scalar>& p) {
 }
 }  // namespace
 
-Storage cond(const Storage& A, const std::optional<Scalar>& p) { return cond_compose<Storage>(A, p); }
+Storage cond(const Storage& A, const std::optional<Scalar>& p) {
+  return on_tensors([&] { return cond(tensors_of(A), p); });
+}
 TensorRef cond(const TensorRef& A, const std::optional<Scalar>& p) { return cond_compose<TensorRef>(A, p); }
 
 // cond(Tensor A, str p) -> Tensor out
@@ -1166,7 +1173,7 @@ V cond_1_compose(const V& A, std::string_view p) {
 }
 }  // namespace
 
-Storage cond(const Storage& A, std::string_view p) { return cond_1_compose<Storage>(A, p); }
+Storage cond(const Storage& A, std::string_view p) { return on_tensors([&] { return cond(tensors_of(A), p); }); }
 TensorRef cond(const TensorRef& A, std::string_view p) { return cond_1_compose<TensorRef>(A, p); }
 
 // corrcoef(Tensor input) -> Tensor out
@@ -1187,11 +1194,37 @@ V corrcoef_compose(const V& input) {
 }
 }  // namespace
 
-Storage corrcoef(const Storage& input) { return corrcoef_compose<Storage>(input); }
+Storage corrcoef(const Storage& input) { return on_tensors([&] { return corrcoef(tensors_of(input)); }); }
 TensorRef corrcoef(const TensorRef& input) { return corrcoef_compose<TensorRef>(input); }
 
+// cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out
+//   out = cov_rows(input, correction) if fweights == None and aweights == None else cov_weighted(input if ndim(input) == 2 else reshape(input, (1, -1)), correction, fweights, aweights, ndim(input) < 2)
+
+namespace {
+constexpr OpSchema kCovSchema{"cov",
+    "cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V cov_compose(const V& input, std::int64_t correction, const V& fweights, const V& aweights) {
+  if (TP_UNLIKELY(!(ndim(input) <= std::int64_t(2))))
+    refuse(kCovSchema.name, ErrorKind::Value, "input has sizes {}; a matrix with one variable a row is needed",
+        {shape(input)});
+  return ((is_absent(fweights)) && (is_absent(aweights)) ? cov_rows(input, correction) : cov_weighted((ndim(input) ==
+      std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1), std::int64_t(-1)})), correction, fweights,
+      aweights, ndim(input) < std::int64_t(2)));
+}
+}  // namespace
+
+Storage cov(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights) {
+  return on_tensors([&] { return cov(tensors_of(input), correction, tensors_of(fweights), tensors_of(aweights)); });
+}
+TensorRef cov(const TensorRef& input, std::int64_t correction, const TensorRef& fweights, const TensorRef& aweights) {
+  return cov_compose<TensorRef>(input, correction, fweights, aweights);
+}
+
 // cov_rows(Tensor input, int correction) -> Tensor out
-//   rows = input if ndim(input) == 2 else reshape(input, (1, -1))
+//   rows = cast(input if ndim(input) == 2 else reshape(input, (1, -1)), floating_dtype(dtype(input)))
 //   centred = rows - mean(rows, (1,), True)
 //   square = matmul(centred, mH(centred)) / (size(rows, 1) - correction)
 //   out = square if ndim(input) == 2 else reshape(square, ())
@@ -1202,17 +1235,105 @@ constexpr OpSchema kCovRowsSchema{"cov_rows", "cov_rows(Tensor input, int correc
 
 template <class V>
 V cov_rows_compose(const V& input, std::int64_t correction) {
-  const auto rows = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
-      std::int64_t(-1)}));
+  const auto rows = cast((ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1),
+      std::int64_t(-1)})), floating_dtype(dtype(input)));
   const auto centred = sub(rows, mean(rows, Dims{std::int64_t(1)}, true, std::nullopt), Scalar(1));
   const auto square = div(matmul(centred, mH(centred)), number<V>(Scalar(size(rows, std::int64_t(1)) - correction)));
   return (ndim(input) == std::int64_t(2) ? V(square) : reshape(square, Dims{}));
 }
 }  // namespace
 
-Storage cov_rows(const Storage& input, std::int64_t correction) { return cov_rows_compose<Storage>(input, correction); }
+Storage cov_rows(const Storage& input, std::int64_t correction) {
+  return on_tensors([&] { return cov_rows(tensors_of(input), correction); });
+}
 TensorRef cov_rows(const TensorRef& input, std::int64_t correction) {
   return cov_rows_compose<TensorRef>(input, correction);
+}
+
+// cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out
+//   x = cast(input, floating_dtype(dtype(input)))
+//   one = ones((size(x, 1),), dtype=real_dtype(dtype(x)))
+//   often = one if fweights == None else one * cast(fweights, dtype(one))
+//   w = often if aweights == None else often * cast(aweights, dtype(one))
+//   total = sum(w)
+//   centred = x - sum(x * w, (1,), True) / total
+//   free = total - correction if aweights == None or correction == 0 else total - correction * sum(w * cast(aweights, dtype(one))) / total
+//   square = matmul(centred * w, mH(centred)) / clamp_min(free, 0)
+//   out = reshape(square, ()) if alone else square
+
+namespace {
+constexpr OpSchema kCovWeightedSchema{"cov_weighted",
+    "cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cov_weighted_compose(const V& input, std::int64_t correction, const V& fweights, const V& aweights, bool alone) {
+  if (TP_UNLIKELY(!((is_absent(fweights)) || ((ndim(fweights) == std::int64_t(1)) && (size(fweights,
+      std::int64_t(0)) == size(input, std::int64_t(1)))))))
+    refuse("", ErrorKind::Value, "fweights has sizes {} for {} observations", {shape(fweights), size(input,
+        std::int64_t(1))});
+  if (TP_UNLIKELY(!((is_absent(aweights)) || ((ndim(aweights) == std::int64_t(1)) && (size(aweights,
+      std::int64_t(0)) == size(input, std::int64_t(1)))))))
+    refuse("", ErrorKind::Value, "aweights has sizes {} for {} observations", {shape(aweights), size(input,
+        std::int64_t(1))});
+  if (TP_UNLIKELY(!((is_absent(fweights)) || (within(fweights, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse("", ErrorKind::Value, "fweights has the negative element {}", {least(fweights)});
+  if (TP_UNLIKELY(!((is_absent(aweights)) || (within(aweights, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse("", ErrorKind::Value, "aweights has the negative element {}", {least(aweights)});
+  const auto x = cast(input, floating_dtype(dtype(input)));
+  const auto one = ones<V>(Dims{size(x, std::int64_t(1))}, real_dtype(dtype(x)));
+  const auto often = (is_absent(fweights) ? V(one) : mul(one, cast(fweights, dtype(one))));
+  const auto w = (is_absent(aweights) ? V(often) : mul(often, cast(aweights, dtype(one))));
+  const auto total = sum(w, Dims{}, false, std::nullopt);
+  const auto centred = sub(x, div(sum(mul(x, w), Dims{std::int64_t(1)}, true, std::nullopt), total), Scalar(1));
+  const auto free = ((is_absent(aweights)) || (correction == std::int64_t(0)) ? sub(total,
+      number<V>(Scalar(correction)), Scalar(1)) : sub(total, div(mul(number<V>(Scalar(correction)), sum(mul(w,
+      cast(aweights, dtype(one))), Dims{}, false, std::nullopt)), total), Scalar(1)));
+  const auto square = div(matmul(mul(centred, w), mH(centred)), clamp_min(free, number<V>(Scalar(std::int64_t(0)))));
+  return (alone ? reshape(square, Dims{}) : V(square));
+}
+}  // namespace
+
+Storage cov_weighted(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights,
+    bool alone) {
+  return on_tensors([&] { return cov_weighted(tensors_of(input), correction, tensors_of(fweights),
+      tensors_of(aweights), alone); });
+}
+TensorRef cov_weighted(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights, bool alone) {
+  return cov_weighted_compose<TensorRef>(input, correction, fweights, aweights, alone);
+}
+
+// cross(Tensor input, Tensor other, int? dim=None) -> Tensor out
+//   x = expand(input, broadcast_shape(shape(input), shape(other)))
+//   y = expand(other, shape(x))
+//   at = first_of_size(shape(x), 3) if dim == None else int(dim)
+//   out = linalg_cross(x, y, dim=at)
+
+namespace {
+constexpr OpSchema kCrossSchema{"cross", "cross(Tensor input, Tensor other, int? dim=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cross_compose(const V& input, const V& other, std::optional<std::int64_t> dim) {
+  const auto x = expand(input, broadcast_shape(shape(input), shape(other)));
+  const auto y = expand(other, shape(x));
+  const auto at = (!dim.has_value() ? first_of_size(shape(x), std::int64_t(3)) : std::int64_t(*dim));
+  if (TP_UNLIKELY(!(at < ndim(x))))
+    refuse(kCrossSchema.name, ErrorKind::Value, "no dimension of sizes {} is 3", {shape(x)});
+  if (TP_UNLIKELY(!(size(x, at) == std::int64_t(3))))
+    refuse(kCrossSchema.name, ErrorKind::Value, "dimension {} of sizes {} is not 3", {at, shape(x)});
+  return linalg_cross(x, y, at);
+}
+}  // namespace
+
+Storage cross(const Storage& input, const Storage& other, std::optional<std::int64_t> dim) {
+  return on_tensors([&] { return cross(tensors_of(input), tensors_of(other), dim); });
+}
+TensorRef cross(const TensorRef& input, const TensorRef& other, std::optional<std::int64_t> dim) {
+  return cross_compose<TensorRef>(input, other, dim);
 }
 
 // det(Tensor A) -> Tensor out
@@ -1226,13 +1347,13 @@ V det_vjp_A(const V& g, const V& A) {
   return mul(unsqueeze(unsqueeze(g, std::int64_t(-1)), std::int64_t(-1)), conj(det_cofactor(A)));
 }
 
-TensorRef det_batched(const TensorRef& A) {
+TP_COLD TensorRef det_batched(const TensorRef& A) {
   const batch::Leading in(DetBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::det(in[0]));
 }
 
-void det_set_tangent(const TensorRef& out, const TensorRef& A) {
+TP_COLD void det_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1248,7 +1369,7 @@ Storage det(const Storage& A) {
   return kernels::linalg_det(DetBackward::schema_v1, A);
 }
 TensorRef det(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return det_batched(A);
   TensorRef out = wiring::wrap(det(A->storage()));
   if (wiring::records(A)) {
@@ -1293,14 +1414,14 @@ V dot_vjp_input(const V& g, const V& tensor) { return mul(g, conj(tensor)); }
 template <class V>
 V dot_vjp_tensor(const V& g, const V& input) { return mul(g, conj(input)); }
 
-TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
+TP_COLD TensorRef dot_batched(const TensorRef& input, const TensorRef& tensor) {
   const auto call = [&](const TensorRef& input, const TensorRef& tensor) { return ops::dot(input, tensor); };
   const auto loop = [&] { return batch::loop({DotBackward::schema_v1, {input, tensor}},
       [&](const batch::Samples& samples) { return ops::dot(samples[0], samples[1]); }); };
   return batch::rules::matmul(DotBackward::schema_v1, call, loop, input, tensor);
 }
 
-void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
+TP_COLD void dot_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), dot(wiring::tangent(input), wiring::primal(tensor)));
@@ -1315,7 +1436,7 @@ Storage dot(const Storage& input, const Storage& tensor) {
   return kernels::dot(DotBackward::schema_v1, input, tensor);
 }
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor))
+  if (TP_UNLIKELY(batch::any(input, tensor)))
     return dot_batched(input, tensor);
   TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
   if (wiring::records(input, tensor)) {
@@ -1353,6 +1474,47 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
+// householder_product(Tensor input, Tensor tau) -> Tensor out
+//   k = size(tau, -1)
+//   v = tril(narrow(input, -1, 0, k), -1) + eye(size(input, -2), k, dtype=dtype(input))
+//   mixed = eye(k, dtype=dtype(input)) + unsqueeze(tau, -1) * triu(matmul(mH(v), v), 1)
+//   t = linalg_solve_triangular(mixed, diag_embed(tau), upper=True, unitriangular=True)
+//   out = eye(size(input, -2), size(input, -1), dtype=dtype(input)) - matmul(v, matmul(t, mH(narrow(v, -2, 0, size(input, -1)))))
+
+namespace {
+constexpr OpSchema kHouseholderProductSchema{"householder_product",
+    "householder_product(Tensor input, Tensor tau) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V householder_product_compose(const V& input, const V& tau) {
+  if (TP_UNLIKELY(!((ndim(input) >= std::int64_t(2)) && (ndim(tau) == (ndim(input) - std::int64_t(1))))))
+    refuse(kHouseholderProductSchema.name, ErrorKind::Value,
+        "input of sizes {} and tau of {} are no matrices of reflectors and vectors of their factors", {shape(input),
+        shape(tau)});
+  if (TP_UNLIKELY(!((size(input, std::int64_t(-2)) >= size(input, std::int64_t(-1))) && (size(input,
+      std::int64_t(-1)) >= size(tau, std::int64_t(-1))))))
+    refuse(kHouseholderProductSchema.name, ErrorKind::Value,
+        "input of sizes {} needs at least as many rows as columns, and columns as tau of {} has factors",
+        {shape(input), shape(tau)});
+  const auto k = size(tau, std::int64_t(-1));
+  const auto v = add(tril(narrow(input, std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
+      lift<V>(make_eye(size(input, std::int64_t(-2)), k, dtype(input))), Scalar(1));
+  const auto mixed = add(lift<V>(make_eye(k, std::nullopt, dtype(input))), mul(unsqueeze(tau, std::int64_t(-1)),
+      triu(matmul(mH(v), v), std::int64_t(1))), Scalar(1));
+  const auto t = linalg_solve_triangular(mixed, diag_embed(tau, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)),
+      true, true, true);
+  return sub(lift<V>(make_eye(size(input, std::int64_t(-2)), size(input, std::int64_t(-1)), dtype(input))), matmul(v,
+      matmul(t, mH(narrow(v, std::int64_t(-2), std::int64_t(0), size(input, std::int64_t(-1)))))), Scalar(1));
+}
+}  // namespace
+
+Storage householder_product(const Storage& input, const Storage& tau) {
+  return on_tensors([&] { return householder_product(tensors_of(input), tensors_of(tau)); });
+}
+TensorRef householder_product(const TensorRef& input, const TensorRef& tau) {
+  return householder_product_compose<TensorRef>(input, tau);
+}
+
 // inner(Tensor input, Tensor other) -> Tensor out
 //   out = input * other if ndim(input) == 0 or ndim(other) == 0 else matmul(input, other) if ndim(other) == 1 else matmul(input, transpose(other, -2, -1))
 
@@ -1366,7 +1528,9 @@ V inner_compose(const V& input, const V& other) {
 }
 }  // namespace
 
-Storage inner(const Storage& input, const Storage& other) { return inner_compose<Storage>(input, other); }
+Storage inner(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return inner(tensors_of(input), tensors_of(other)); });
+}
 TensorRef inner(const TensorRef& input, const TensorRef& other) { return inner_compose<TensorRef>(input, other); }
 
 // inv(Tensor A) -> Tensor out
@@ -1378,13 +1542,13 @@ namespace {
 template <class V>
 V inv_vjp_A(const V& g, const V& out) { return neg(matmul(mH(out), matmul(g, mH(out)))); }
 
-TensorRef inv_batched(const TensorRef& A) {
+TP_COLD TensorRef inv_batched(const TensorRef& A) {
   const batch::Leading in(InvBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::inv(in[0]));
 }
 
-void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
+TP_COLD void inv_set_tangent(const TensorRef& out, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -1400,7 +1564,7 @@ Storage inv(const Storage& A) {
   return kernels::linalg_inv(InvBackward::schema_v1, A);
 }
 TensorRef inv(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return inv_batched(A);
   TensorRef out = wiring::wrap(inv(A->storage()));
   if (wiring::records(A)) {
@@ -1451,625 +1615,11 @@ std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
 }
 }  // namespace
 
-std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) { return inv_ex_compose<Storage>(A, check_errors); }
+std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
+  return on_tensors([&] { return inv_ex(tensors_of(A), check_errors); });
+}
 std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
   return inv_ex_compose<TensorRef>(A, check_errors);
-}
-
-// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
-//   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
-//   saves: inverse
-
-namespace {
-
-template <class V>
-V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
-  return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
-}
-
-std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
-  return batch::loop({InvExCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::inv_ex_core(samples[0]); });
-}
-
-void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {inverse};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_inverse = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
-        A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> inv_ex_core(const Storage& A) {
-  check_dtype(InvExCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
-}
-std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return inv_ex_core_batched(A);
-  std::array<Storage, 2> results = inv_ex_core(A->storage());
-  TensorRef inverse = wiring::wrap(std::move(results[0]));
-  TensorRef info = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<InvExCoreBackward>();
-    InvExCoreBackward& back = *node;
-    back.set_output(inverse->storage());
-    back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
-    back.set_input(0, A);
-    wiring::attach(inverse, NodeRef::share(&back), 0);
-    back.save(0, inverse);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { inv_ex_core_set_tangent(inverse, A); });
-  return {inverse, info};
-}
-GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// kron(Tensor input, Tensor other) -> Tensor out
-//   a = reshape(input, broadcast_shape(shape(input), channel_sizes(1, ndim(other) - 1)))
-//   b = reshape(other, broadcast_shape(shape(other), channel_sizes(1, ndim(input) - 1)))
-//   ones_a = channel_sizes(1, ndim(a) - 1)
-//   out = reshape(reshape(a, tile_shape(ones_a, shape(a))) * reshape(b, tile_shape(shape(b), ones_a)), shape(repeat(b, shape(a))))
-
-namespace {
-constexpr OpSchema kKronSchema{"kron", "kron(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V kron_compose(const V& input, const V& other) {
-  const auto a = reshape(input, broadcast_shape(shape(input), channel_sizes(std::int64_t(1),
-      ndim(other) - std::int64_t(1))));
-  const auto b = reshape(other, broadcast_shape(shape(other), channel_sizes(std::int64_t(1),
-      ndim(input) - std::int64_t(1))));
-  const auto ones_a = channel_sizes(std::int64_t(1), ndim(a) - std::int64_t(1));
-  return reshape(mul(reshape(a, tile_shape(ones_a, shape(a))), reshape(b, tile_shape(shape(b), ones_a))),
-      shape(repeat(b, shape(a))));
-}
-}  // namespace
-
-Storage kron(const Storage& input, const Storage& other) { return kron_compose<Storage>(input, other); }
-TensorRef kron(const TensorRef& input, const TensorRef& other) { return kron_compose<TensorRef>(input, other); }
-
-// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
-//   out = mH(cholesky_lower(A)) if upper else cholesky_lower(A)
-
-namespace {
-constexpr OpSchema kLinalgCholeskySchema{"linalg_cholesky",
-    "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_lower(A)) : cholesky_lower(A)); }
-}  // namespace
-
-Storage linalg_cholesky(const Storage& A, bool upper) { return linalg_cholesky_compose<Storage>(A, upper); }
-TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
-
-// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
-//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
-
-namespace {
-constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
-    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
-  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
-      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
-}
-}  // namespace
-
-Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
-  return linalg_cross_compose<Storage>(input, other, dim);
-}
-TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
-  return linalg_cross_compose<TensorRef>(input, other, dim);
-}
-
-// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
-//   vjp A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
-//   saves: eigenvalues, eigenvectors
-
-namespace {
-
-template <class V>
-V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
-  return eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
-}
-
-std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
-  return batch::loop({LinalgEigBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::linalg_eig(samples[0]); });
-}
-
-void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_eigenvalues = us[0];
-    const TensorRef& g_eigenvectors = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
-        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_eig(const Storage& A) {
-  check_dtype(LinalgEigBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
-}
-std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_eig_batched(A);
-  std::array<Storage, 2> results = linalg_eig(A->storage());
-  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
-  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgEigBackward>();
-    LinalgEigBackward& back = *node;
-    back.set_output(eigenvalues->storage());
-    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
-    back.set_input(0, A);
-    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
-    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
-    back.save(0, eigenvalues);
-    back.save(1, eigenvectors);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_eig_set_tangent(eigenvalues, eigenvectors, A); });
-  return {eigenvalues, eigenvectors};
-}
-GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgEigBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
-//   saves: eigenvalues, eigenvectors
-
-namespace {
-
-template <class V>
-V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
-  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
-}
-
-std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
-  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_eigh(in[0], UPLO));
-}
-
-void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_eigenvalues = us[0];
-    const TensorRef& g_eigenvectors = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
-        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
-  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
-}
-std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_eigh_batched(A, UPLO);
-  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
-  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
-  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgEighBackward>();
-    LinalgEighBackward& back = *node;
-    back.set_output(eigenvalues->storage());
-    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
-    back.set_input(0, A);
-    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
-    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
-    back.save(0, eigenvalues);
-    back.save(1, eigenvectors);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
-  return {eigenvalues, eigenvectors};
-}
-GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// linalg_eigvals(Tensor A) -> Tensor out
-//   out = linalg_eig(A)[0]
-
-namespace {
-constexpr OpSchema kLinalgEigvalsSchema{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
-}  // namespace
-
-Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
-TensorRef linalg_eigvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_eigvals_compose<TensorRef>(A);
-  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
-    return wiring::wrap(linalg_eigvals(A->storage()));
-  }
-  return linalg_eigvals_compose<TensorRef>(A);
-}
-
-// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
-//   out = linalg_eigh(A, UPLO)[0]
-
-namespace {
-constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
-}  // namespace
-
-Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
-  return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
-}
-TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
-  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
-    return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
-  }
-  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
-}
-
-// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
-//   ok = driver == None or driver == "gels" or driver == "gelsy" or driver == "gelsd" or driver == "gelss"
-//   r = lstsq_core(A if ok else refused(A, "linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"), B, rcond)
-//   solution = r[0]
-//   residuals = r[1]
-//   rank = r[2]
-//   singular_values = r[3]
-
-namespace {
-constexpr OpSchema kLinalgLstsqSchema{"linalg_lstsq",
-    "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  const auto ok = (!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
-      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss"));
-  const auto r = lstsq_core((ok ? V(A) : refused(A,
-      std::string_view("linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"))), B, rcond);
-  const auto solution = std::get<0>(r);
-  const auto residuals = std::get<1>(r);
-  const auto rank = std::get<2>(r);
-  const auto singular_values = std::get<3>(r);
-  return {solution, residuals, rank, singular_values};
-}
-}  // namespace
-
-std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  return linalg_lstsq_compose<Storage>(A, B, rcond, driver);
-}
-std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver) {
-  return linalg_lstsq_compose<TensorRef>(A, B, rcond, driver);
-}
-
-// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
-//   r = lu_core(A, pivot)
-//   k = size(A, -2) if size(A, -2) < size(A, -1) else size(A, -1)
-//   P = lu_permutation(r[1], size(A, -2), dtype(r[0]))
-//   L = tril(narrow(r[0], -1, 0, k), -1) + eye(size(A, -2), k, dtype=dtype(r[0]))
-//   U = triu(narrow(r[0], -2, 0, k))
-
-namespace {
-constexpr OpSchema kLinalgLuSchema{"linalg_lu",
-    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> linalg_lu_compose(const V& A, bool pivot) {
-  const auto r = lu_core(A, pivot);
-  const auto k = (size(A, std::int64_t(-2)) < size(A, std::int64_t(-1)) ? size(A, std::int64_t(-2)) : size(A,
-      std::int64_t(-1)));
-  const auto P = lu_permutation(std::get<1>(r), size(A, std::int64_t(-2)), dtype(std::get<0>(r)));
-  const auto L = add(tril(narrow(std::get<0>(r), std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
-      lift<V>(make_eye(size(A, std::int64_t(-2)), k, dtype(std::get<0>(r)))), Scalar(1));
-  const auto U = triu(narrow(std::get<0>(r), std::int64_t(-2), std::int64_t(0), k), std::int64_t(0));
-  return {P, L, U};
-}
-}  // namespace
-
-std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) { return linalg_lu_compose<Storage>(A, pivot); }
-std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot) { return linalg_lu_compose<TensorRef>(A, pivot); }
-
-// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
-//   vjp LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)
-//   vjp B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))
-//   saves: LU, pivots, out, left, adjoint
-
-namespace {
-
-template <class V>
-V linalg_lu_solve_vjp_LU(const V& g, const V& LU, const V& pivots, const V& out, bool left, bool adjoint) {
-  return lu_solve_backward(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), LU, pivots, out, left, adjoint);
-}
-
-template <class V>
-V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B_shape, bool left, bool adjoint) {
-  return sum_to(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), B_shape);
-}
-
-TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
-    bool adjoint) {
-  return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
-      [&](const batch::Samples& samples) { return ops::linalg_lu_solve(samples[0], samples[1], samples[2], left,
-      adjoint); });
-}
-
-void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
-    const TensorRef& B, bool left, bool adjoint) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(LU), wiring::tangent(pivots), wiring::tangent(B)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
-        wiring::primal(out), left, adjoint), LU->sizes(), LU->dtype());
-    if (tangents[2]) grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
-        B->sizes(), left, adjoint), B->sizes(), B->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint) {
-  check_dtype(LinalgLuSolveBackward::schema_v1, LU, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
-}
-TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(LU, pivots, B))
-    return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
-  TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
-  if (wiring::records(LU, B)) {
-    auto node = make_node<LinalgLuSolveBackward>();
-    LinalgLuSolveBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, LU);
-    back.set_input(2, B);
-    back.left_ = left;
-    back.adjoint_ = adjoint;
-    back.save(0, LU);
-    back.save(1, pivots);
-    wiring::attach(out, std::move(node));
-    if (back.next_edges()[0].node) back.save(2, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&LU, &B}))
-    wiring::each_level({&LU, &B}, {}, [&] { linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint); });
-  return out;
-}
-GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
-        input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec LinalgLuSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
-        adjoint_), input_shape(0), input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
-        adjoint_), input_shape(2), input_dtype(2));
-  return grads;
-}
-
-// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   out = vector_norm(A, 2, () if dim == None else dim, keepdim, dtype=dtype) if ord == None else matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype) if dim == None and ndim(A) == 2 else vector_norm(A, ord, (), keepdim, dtype=dtype) if dim == None and ndim(A) == 1 else refused(A, "linalg.norm: with ord and without dim the input must have one or two dimensions; give dim") if dim == None else vector_norm(A, ord, dim, keepdim, dtype=dtype) if len(dim) == 1 else matrix_norm(A, ord, dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kLinalgNormSchema{"linalg_norm",
-    "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V linalg_norm_compose(const V& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return (!ord.has_value() ? vector_norm(A, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : ((!dim.has_value()) && (ndim(A) == std::int64_t(2))
-      ? matrix_norm(A, *ord, Dims{std::int64_t(-2), std::int64_t(-1)}, keepdim, dtype) : ((!dim.has_value())
-      && (ndim(A) == std::int64_t(1)) ? vector_norm(A, *ord, Dims{}, keepdim, dtype) : (!dim.has_value() ? refused(A,
-      std::string_view("linalg.norm: with ord and without dim the input must have one or two dimensions; give dim"))
-      : (len(dim.value_or(Dims{})) == std::int64_t(1) ? vector_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype)
-      : matrix_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype))))));
-}
-}  // namespace
-
-Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return linalg_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
-}
-TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
-    bool keepdim, std::optional<Dtype> dtype) {
-  return linalg_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   out = matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype=dtype)
-
-namespace {
-constexpr OpSchema kLinalgNorm1Schema{"linalg_norm",
-    "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V linalg_norm_1_compose(const V& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return matrix_norm(A, ord, (!dim.has_value() ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)})
-      : Dims(dim.value_or(Dims{}))), keepdim, dtype);
-}
-}  // namespace
-
-Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return linalg_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
-}
-TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
-//   saves: A, Q, R, mode
-
-namespace {
-
-template <class V>
-V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
-  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
-      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
-      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
-}
-
-std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
-  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::linalg_qr(in[0], mode));
-}
-
-void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {Q, R};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_Q = us[0];
-    const TensorRef& g_R = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
-        wiring::primal(R), mode), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
-  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
-}
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return linalg_qr_batched(A, mode);
-  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
-  TensorRef Q = wiring::wrap(std::move(results[0]));
-  TensorRef R = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<LinalgQrBackward>();
-    LinalgQrBackward& back = *node;
-    back.set_output(Q->storage());
-    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
-    back.set_input(0, A);
-    back.mode_ = mode;
-    back.save(0, A);
-    wiring::attach(Q, NodeRef::share(&back), 0);
-    wiring::attach(R, NodeRef::share(&back), 1);
-    back.save(1, Q);
-    back.save(2, R);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
-  return {Q, R};
-}
-GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
-        input_shape(0), input_dtype(0));
-  return grads;
 }
 
 }  // namespace ops

@@ -190,102 +190,6 @@ class TP_API InvBackward final : public FuncOp<InvBackward, 1, 1> {
   TP_NODE_DISPOSE(InvBackward)
 };
 
-// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
-class TP_API InvExCoreBackward final : public FuncOp<InvExCoreBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"inv_ex_core", "inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "InvExCoreBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"inverse"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  InvExCoreBackward() : FuncOp<InvExCoreBackward, 1, 1>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<InvExCoreBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
-
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(InvExCoreBackward)
-};
-
-// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
-class TP_API LinalgEigBackward final : public FuncOp<LinalgEigBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_eig",
-      "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgEigBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
-  LinalgEigBackward() : FuncOp<LinalgEigBackward, 1, 2>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEigBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
-
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgEigBackward)
-};
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-class TP_API LinalgEighBackward final : public FuncOp<LinalgEighBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_eigh",
-      "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgEighBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
-  LinalgEighBackward() : FuncOp<LinalgEighBackward, 1, 2>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEighBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
-
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgEighBackward)
-};
-
-// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
-class TP_API LinalgLuSolveBackward final : public FuncOp<LinalgLuSolveBackward, 3, 3> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_lu_solve",
-      "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "LinalgLuSolveBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"LU", "pivots", "out"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  bool left_ = false;
-  bool adjoint_ = false;
-
- protected:
-  TP_NODE_DISPOSE(LinalgLuSolveBackward)
-};
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
- public:
-  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-      1, Amp::Keep, true};
-  static constexpr const char* kName = "LinalgQrBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
-  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
-
-  std::string mode_;
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(LinalgQrBackward)
-};
-
 // addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 TP_API Storage addbmm(const Storage& input, const Storage& batch1, const Storage& batch2, const Scalar& beta,
     const Scalar& alpha);
@@ -382,9 +286,24 @@ TP_API TensorRef cond(const TensorRef& A, std::string_view p);
 TP_API Storage corrcoef(const Storage& input);
 TP_API TensorRef corrcoef(const TensorRef& input);
 
+// cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor out
+TP_API Storage cov(const Storage& input, std::int64_t correction, const Storage& fweights, const Storage& aweights);
+TP_API TensorRef cov(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights);
+
 // cov_rows(Tensor input, int correction) -> Tensor out
 TP_API Storage cov_rows(const Storage& input, std::int64_t correction);
 TP_API TensorRef cov_rows(const TensorRef& input, std::int64_t correction);
+
+// cov_weighted(Tensor input, int correction, Tensor? fweights, Tensor? aweights, bool alone) -> Tensor out
+TP_API Storage cov_weighted(const Storage& input, std::int64_t correction, const Storage& fweights,
+    const Storage& aweights, bool alone);
+TP_API TensorRef cov_weighted(const TensorRef& input, std::int64_t correction, const TensorRef& fweights,
+    const TensorRef& aweights, bool alone);
+
+// cross(Tensor input, Tensor other, int? dim=None) -> Tensor out
+TP_API Storage cross(const Storage& input, const Storage& other, std::optional<std::int64_t> dim);
+TP_API TensorRef cross(const TensorRef& input, const TensorRef& other, std::optional<std::int64_t> dim);
 
 // det(Tensor A) -> Tensor out
 TP_API Storage det(const Storage& A);
@@ -393,6 +312,10 @@ TP_API TensorRef det(const TensorRef& A);
 // dot(Tensor input, Tensor tensor) -> Tensor out
 TP_API Storage dot(const Storage& input, const Storage& tensor);
 TP_API TensorRef dot(const TensorRef& input, const TensorRef& tensor);
+
+// householder_product(Tensor input, Tensor tau) -> Tensor out
+TP_API Storage householder_product(const Storage& input, const Storage& tau);
+TP_API TensorRef householder_product(const TensorRef& input, const TensorRef& tau);
 
 // inner(Tensor input, Tensor other) -> Tensor out
 TP_API Storage inner(const Storage& input, const Storage& other);
@@ -405,68 +328,5 @@ TP_API TensorRef inv(const TensorRef& A);
 // inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
 TP_API std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors);
 TP_API std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors);
-
-// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
-TP_API std::array<Storage, 2> inv_ex_core(const Storage& A);
-TP_API std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);
-
-// kron(Tensor input, Tensor other) -> Tensor out
-TP_API Storage kron(const Storage& input, const Storage& other);
-TP_API TensorRef kron(const TensorRef& input, const TensorRef& other);
-
-// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
-TP_API Storage linalg_cholesky(const Storage& A, bool upper);
-TP_API TensorRef linalg_cholesky(const TensorRef& A, bool upper);
-
-// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
-TP_API Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
-TP_API TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
-
-// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
-TP_API std::array<Storage, 2> linalg_eig(const Storage& A);
-TP_API std::array<TensorRef, 2> linalg_eig(const TensorRef& A);
-
-// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
-TP_API std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO);
-TP_API std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO);
-
-// linalg_eigvals(Tensor A) -> Tensor out
-TP_API Storage linalg_eigvals(const Storage& A);
-TP_API TensorRef linalg_eigvals(const TensorRef& A);
-
-// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
-TP_API Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
-TP_API TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
-
-// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
-TP_API std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver);
-TP_API std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
-    std::optional<std::string_view> driver);
-
-// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
-TP_API std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot);
-TP_API std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot);
-
-// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
-TP_API Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
-TP_API TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
-    bool adjoint);
-
-// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-TP_API Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
-    bool keepdim, std::optional<Dtype> dtype);
-TP_API TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
-    bool keepdim, std::optional<Dtype> dtype);
-
-// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-TP_API Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-TP_API TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-
-// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
-TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 }  // namespace tp::ops

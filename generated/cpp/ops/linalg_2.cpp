@@ -13,14 +13,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage amax(const Storage& input, const Dims& dim, bool keepdim);
-TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
-Storage amin(const Storage& input, const Dims& dim, bool keepdim);
-TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
 TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
@@ -28,23 +22,17 @@ Storage checked_info(const Storage& info, bool check, std::string_view caller, s
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what);
 Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_view caller);
 TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller);
-Storage clone(const Storage& input);
-TensorRef clone(const TensorRef& input);
+Storage cholesky_lower(const Storage& input);
+TensorRef cholesky_lower(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
-Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-Storage dot(const Storage& input, const Storage& tensor);
-TensorRef dot(const TensorRef& input, const TensorRef& tensor);
+Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
+TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors);
+TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
-Storage flip(const Storage& input, const Dims& dims);
-TensorRef flip(const TensorRef& input, const Dims& dims);
-Storage inv(const Storage& A);
-TensorRef inv(const TensorRef& A);
-Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
-TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint);
-std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
-std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 Storage linalg_solve_backward(const Storage& grad, const Storage& A, const Storage& out, bool left);
 TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& out, bool left);
 Storage log(const Storage& input);
@@ -58,32 +46,41 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage lu_backward(const Storage& grad, const Storage& LU, const Storage& pivots);
 TensorRef lu_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots);
-Storage matmul_backward_input(const Storage& grad, const Storage& input, const Storage& other);
-TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
-Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
-TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
-Storage matrix_exp_backward(const Storage& grad, const Storage& input);
-TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
-Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
-TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
+Storage lu_solve_backward(const Storage& grad, const Storage& LU, const Storage& pivots, const Storage& out, bool left,
+    bool adjoint);
+TensorRef lu_solve_backward(const TensorRef& grad, const TensorRef& LU, const TensorRef& pivots, const TensorRef& out,
+    bool left, bool adjoint);
+Storage matmul(const Storage& input, const Storage& other);
+TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
-TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
+Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
-TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
+Storage qr_backward(const Storage& g_Q, const Storage& g_R, const Storage& Q, const Storage& R);
+TensorRef qr_backward(const TensorRef& g_Q, const TensorRef& g_R, const TensorRef& Q, const TensorRef& R);
+Storage refused(const Storage& A, std::string_view message);
+TensorRef refused(const TensorRef& A, std::string_view message);
+Storage repeat(const Storage& input, const Dims& repeats);
+TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
-TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign);
-Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
-TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
-Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
+std::array<Storage, 2> slogdet(const Storage& A);
+std::array<TensorRef, 2> slogdet(const TensorRef& A);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U, const Storage& S,
     const Storage& Vh);
 TensorRef svd_backward(const TensorRef& g_U, const TensorRef& g_S, const TensorRef& g_Vh, const TensorRef& U,
@@ -103,8 +100,785 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
+//   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
+//   saves: inverse
+
+namespace {
+
+template <class V>
+V inv_ex_core_vjp_A(const V& g_inverse, const V& inverse) {
+  return neg(matmul(mH(inverse), matmul(g_inverse, mH(inverse))));
+}
+
+TP_COLD std::array<TensorRef, 2> inv_ex_core_batched(const TensorRef& A) {
+  const batch::Leading in(InvExCoreBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::inv_ex_core(in[0]));
+}
+
+TP_COLD void inv_ex_core_set_tangent(const TensorRef& inverse, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {inverse};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_inverse = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, wiring::primal(inverse)), A->sizes(),
+        A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> inv_ex_core(const Storage& A) {
+  check_dtype(InvExCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_inv_ex(InvExCoreBackward::schema_v1, A);
+}
+std::array<TensorRef, 2> inv_ex_core(const TensorRef& A) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return inv_ex_core_batched(A);
+  std::array<Storage, 2> results = inv_ex_core(A->storage());
+  TensorRef inverse = wiring::wrap(std::move(results[0]));
+  TensorRef info = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<InvExCoreBackward>();
+    InvExCoreBackward& back = *node;
+    back.set_output(inverse->storage());
+    back.output_like_[0] = Storage(BlockRef(), info->dtype(), info->sizes());
+    back.set_input(0, A);
+    wiring::attach(inverse, NodeRef::share(&back), 0);
+    back.save(0, inverse);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { inv_ex_core_set_tangent(inverse, A); });
+  return {inverse, info};
+}
+GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// kron(Tensor input, Tensor other) -> Tensor out
+//   a = reshape(input, broadcast_shape(shape(input), channel_sizes(1, ndim(other) - 1)))
+//   b = reshape(other, broadcast_shape(shape(other), channel_sizes(1, ndim(input) - 1)))
+//   ones_a = channel_sizes(1, ndim(a) - 1)
+//   out = reshape(reshape(a, tile_shape(ones_a, shape(a))) * reshape(b, tile_shape(shape(b), ones_a)), shape(repeat(b, shape(a))))
+
+namespace {
+constexpr OpSchema kKronSchema{"kron", "kron(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V kron_compose(const V& input, const V& other) {
+  const auto a = reshape(input, broadcast_shape(shape(input), channel_sizes(std::int64_t(1),
+      ndim(other) - std::int64_t(1))));
+  const auto b = reshape(other, broadcast_shape(shape(other), channel_sizes(std::int64_t(1),
+      ndim(input) - std::int64_t(1))));
+  const auto ones_a = channel_sizes(std::int64_t(1), ndim(a) - std::int64_t(1));
+  return reshape(mul(reshape(a, tile_shape(ones_a, shape(a))), reshape(b, tile_shape(shape(b), ones_a))),
+      shape(repeat(b, shape(a))));
+}
+}  // namespace
+
+Storage kron(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return kron(tensors_of(input), tensors_of(other)); });
+}
+TensorRef kron(const TensorRef& input, const TensorRef& other) { return kron_compose<TensorRef>(input, other); }
+
+// ldl_core(Tensor A, bool hermitian) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)
+
+namespace {
+constexpr OpSchema kLdlCoreSchema{"ldl_core",
+    "ldl_core(Tensor A, bool hermitian) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)", 1, Amp::Keep, true};
+
+TP_COLD std::array<TensorRef, 3> ldl_core_batched(const TensorRef& A, bool hermitian) {
+  const batch::Leading in(kLdlCoreSchema, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::ldl_core(in[0], hermitian));
+}
+}  // namespace
+
+std::array<Storage, 3> ldl_core(const Storage& A, bool hermitian) {
+  check_dtype(kLdlCoreSchema, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_ldl_factor(kLdlCoreSchema, A, hermitian);
+}
+std::array<TensorRef, 3> ldl_core(const TensorRef& A, bool hermitian) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return ldl_core_batched(A, hermitian);
+  std::array<Storage, 3> results = ldl_core(A->storage(), hermitian);
+  TensorRef LD = wiring::wrap(std::move(results[0]));
+  TensorRef pivots = wiring::wrap(std::move(results[1]));
+  TensorRef info = wiring::wrap(std::move(results[2]));
+  return {LD, pivots, info};
+}
+
+// ldl_factor(Tensor A, *, bool hermitian=False) -> (Tensor LD, Tensor<i32> pivots)
+//   r = ldl_core(A, hermitian)
+//   LD = r[0]
+//   pivots = checked_pivots(r[1], r[2], "ldl_factor")
+
+namespace {
+constexpr OpSchema kLdlFactorSchema{"ldl_factor",
+    "ldl_factor(Tensor A, *, bool hermitian=False) -> (Tensor LD, Tensor<i32> pivots)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> ldl_factor_compose(const V& A, bool hermitian) {
+  const auto r = ldl_core(A, hermitian);
+  const auto LD = std::get<0>(r);
+  const auto pivots = checked_pivots(std::get<1>(r), std::get<2>(r), std::string_view("ldl_factor"));
+  return {LD, pivots};
+}
+}  // namespace
+
+std::array<Storage, 2> ldl_factor(const Storage& A, bool hermitian) {
+  return on_tensors([&] { return ldl_factor(tensors_of(A), hermitian); });
+}
+std::array<TensorRef, 2> ldl_factor(const TensorRef& A, bool hermitian) {
+  return ldl_factor_compose<TensorRef>(A, hermitian);
+}
+
+// ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)
+//   r = ldl_core(A, hermitian)
+//   LD = r[0]
+//   pivots = r[1]
+//   info = checked_info(r[2], check_errors, "ldl_factor_ex", "singular")
+
+namespace {
+constexpr OpSchema kLdlFactorExSchema{"ldl_factor_ex",
+    "ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> ldl_factor_ex_compose(const V& A, bool hermitian, bool check_errors) {
+  const auto r = ldl_core(A, hermitian);
+  const auto LD = std::get<0>(r);
+  const auto pivots = std::get<1>(r);
+  const auto info = checked_info(std::get<2>(r), check_errors, std::string_view("ldl_factor_ex"),
+      std::string_view("singular"));
+  return {LD, pivots, info};
+}
+}  // namespace
+
+std::array<Storage, 3> ldl_factor_ex(const Storage& A, bool hermitian, bool check_errors) {
+  return on_tensors([&] { return ldl_factor_ex(tensors_of(A), hermitian, check_errors); });
+}
+std::array<TensorRef, 3> ldl_factor_ex(const TensorRef& A, bool hermitian, bool check_errors) {
+  return ldl_factor_ex_compose<TensorRef>(A, hermitian, check_errors);
+}
+
+// ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor out
+//   vjp B = sum_to(where(hermitian or not is_complex(dtype(LD)), ldl_solve(LD, pivots, g, hermitian=True), conj(ldl_solve(LD, pivots, conj(g)))), shape(B))
+//   saves: LD, pivots, hermitian
+
+namespace {
+
+template <class V>
+V ldl_solve_vjp_B(const V& g, const V& LD, const V& pivots, const Shape& B_shape, bool hermitian) {
+  return sum_to(((hermitian) || (!(is_complex(dtype(LD)))) ? ldl_solve(LD, pivots, g, true) : conj(ldl_solve(LD,
+      pivots, conj(g), false))), B_shape);
+}
+
+TensorRef ldl_solve_tangent_B(const TensorRef& LD, const TensorRef& pivots, bool hermitian, const TensorRef& t) {
+  return ldl_solve(LD, pivots, t, hermitian);
+}
+
+TP_COLD TensorRef ldl_solve_batched(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian) {
+  return batch::loop({LdlSolveBackward::schema_v1, {LD, pivots, B}},
+      [&](const batch::Samples& samples) { return ops::ldl_solve(samples[0], samples[1], samples[2], hermitian); });
+}
+
+TP_COLD void ldl_solve_set_tangent(const TensorRef& out, const TensorRef& LD, const TensorRef& pivots,
+    const TensorRef& B, bool hermitian) {
+  TensorRef sum;
+  if (wiring::tangent(B))
+    sum = plus(std::move(sum), ldl_solve_tangent_B(wiring::primal(LD), wiring::primal(pivots), hermitian,
+        wiring::tangent(B)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage ldl_solve(const Storage& LD, const Storage& pivots, const Storage& B, bool hermitian) {
+  check_dtype(LdlSolveBackward::schema_v1, LD, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_ldl_solve(LdlSolveBackward::schema_v1, LD, pivots, B, hermitian);
+}
+TensorRef ldl_solve(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian) {
+  if (TP_UNLIKELY(batch::any(LD, pivots, B)))
+    return ldl_solve_batched(LD, pivots, B, hermitian);
+  TensorRef out = wiring::wrap(ldl_solve(LD->storage(), pivots->storage(), B->storage(), hermitian));
+  if (wiring::records(B)) {
+    auto node = make_node<LdlSolveBackward>();
+    LdlSolveBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(2, B);
+    back.hermitian_ = hermitian;
+    back.save(0, LD);
+    back.save(1, pivots);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&B}))
+    wiring::each_level({&B}, {}, [&] { ldl_solve_set_tangent(out, LD, pivots, B, hermitian); });
+  return out;
+}
+GradVec LdlSolveBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 2))
+    grads[2] = fit(ldl_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), hermitian_), input_shape(2),
+        input_dtype(2));
+  return grads;
+}
+GraphGradVec LdlSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 2))
+    grads[2] = fit(ldl_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), hermitian_),
+        input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
+//   out = mH(cholesky_lower(A)) if upper else cholesky_lower(A)
+
+namespace {
+constexpr OpSchema kLinalgCholeskySchema{"linalg_cholesky",
+    "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_cholesky_compose(const V& A, bool upper) { return (upper ? mH(cholesky_lower(A)) : cholesky_lower(A)); }
+}  // namespace
+
+Storage linalg_cholesky(const Storage& A, bool upper) {
+  return on_tensors([&] { return linalg_cholesky(tensors_of(A), upper); });
+}
+TensorRef linalg_cholesky(const TensorRef& A, bool upper) { return linalg_cholesky_compose<TensorRef>(A, upper); }
+
+// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
+//   out = roll(input, (-1,), (dim,)) * roll(other, (1,), (dim,)) - roll(input, (1,), (dim,)) * roll(other, (-1,), (dim,))
+
+namespace {
+constexpr OpSchema kLinalgCrossSchema{"linalg_cross",
+    "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_cross_compose(const V& input, const V& other, std::int64_t dim) {
+  return sub(mul(roll(input, Dims{std::int64_t(-1)}, Dims{dim}), roll(other, Dims{std::int64_t(1)}, Dims{dim})),
+      mul(roll(input, Dims{std::int64_t(1)}, Dims{dim}), roll(other, Dims{std::int64_t(-1)}, Dims{dim})), Scalar(1));
+}
+}  // namespace
+
+Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim) {
+  return on_tensors([&] { return linalg_cross(tensors_of(input), tensors_of(other), dim); });
+}
+TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim) {
+  return linalg_cross_compose<TensorRef>(input, other, dim);
+}
+
+// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
+//   vjp A = eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
+//   saves: eigenvalues, eigenvectors
+
+namespace {
+
+template <class V>
+V linalg_eig_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
+  return eig_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
+}
+
+TP_COLD std::array<TensorRef, 2> linalg_eig_batched(const TensorRef& A) {
+  const batch::Leading in(LinalgEigBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eig(in[0]));
+}
+
+TP_COLD void linalg_eig_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_eigenvalues = us[0];
+    const TensorRef& g_eigenvectors = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
+        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_eig(const Storage& A) {
+  check_dtype(LinalgEigBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_eig(LinalgEigBackward::schema_v1, A);
+}
+std::array<TensorRef, 2> linalg_eig(const TensorRef& A) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_eig_batched(A);
+  std::array<Storage, 2> results = linalg_eig(A->storage());
+  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
+  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgEigBackward>();
+    LinalgEigBackward& back = *node;
+    back.set_output(eigenvalues->storage());
+    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
+    back.set_input(0, A);
+    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
+    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
+    back.save(0, eigenvalues);
+    back.save(1, eigenvectors);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_eig_set_tangent(eigenvalues, eigenvectors, A); });
+  return {eigenvalues, eigenvectors};
+}
+GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgEigBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+//   vjp A = eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors)
+//   saves: eigenvalues, eigenvectors
+
+namespace {
+
+template <class V>
+V linalg_eigh_vjp_A(const V& g_eigenvalues, const V& g_eigenvectors, const V& eigenvalues, const V& eigenvectors) {
+  return eigh_backward(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors);
+}
+
+TP_COLD std::array<TensorRef, 2> linalg_eigh_batched(const TensorRef& A, std::string_view UPLO) {
+  const batch::Leading in(LinalgEighBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_eigh(in[0], UPLO));
+}
+
+TP_COLD void linalg_eigh_set_tangent(const TensorRef& eigenvalues, const TensorRef& eigenvectors, const TensorRef& A) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {eigenvalues, eigenvectors};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_eigenvalues = us[0];
+    const TensorRef& g_eigenvectors = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors,
+        wiring::primal(eigenvalues), wiring::primal(eigenvectors)), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO) {
+  check_dtype(LinalgEighBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_eigh(LinalgEighBackward::schema_v1, A, UPLO);
+}
+std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_eigh_batched(A, UPLO);
+  std::array<Storage, 2> results = linalg_eigh(A->storage(), UPLO);
+  TensorRef eigenvalues = wiring::wrap(std::move(results[0]));
+  TensorRef eigenvectors = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgEighBackward>();
+    LinalgEighBackward& back = *node;
+    back.set_output(eigenvalues->storage());
+    back.output_like_[0] = Storage(BlockRef(), eigenvectors->dtype(), eigenvectors->sizes());
+    back.set_input(0, A);
+    wiring::attach(eigenvalues, NodeRef::share(&back), 0);
+    wiring::attach(eigenvectors, NodeRef::share(&back), 1);
+    back.save(0, eigenvalues);
+    back.save(1, eigenvectors);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_eigh_set_tangent(eigenvalues, eigenvectors, A); });
+  return {eigenvalues, eigenvectors};
+}
+GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linalg_eigvals(Tensor A) -> Tensor out
+//   out = linalg_eig(A)[0]
+
+namespace {
+constexpr OpSchema kLinalgEigvalsSchema{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V linalg_eigvals_compose(const V& A) { return std::get<0>(linalg_eig(A)); }
+}  // namespace
+
+Storage linalg_eigvals(const Storage& A) { return kernels::linalg_eigvals(kLinalgEigvalsSchema, A); }
+TensorRef linalg_eigvals(const TensorRef& A) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_eigvals_compose<TensorRef>(A);
+  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
+    return wiring::wrap(linalg_eigvals(A->storage()));
+  }
+  return linalg_eigvals_compose<TensorRef>(A);
+}
+
+// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
+//   out = linalg_eigh(A, UPLO)[0]
+
+namespace {
+constexpr OpSchema kLinalgEigvalshSchema{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V linalg_eigvalsh_compose(const V& A, std::string_view UPLO) { return std::get<0>(linalg_eigh(A, UPLO)); }
+}  // namespace
+
+Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO) {
+  return kernels::linalg_eigvalsh(kLinalgEigvalshSchema, A, UPLO);
+}
+TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
+  if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
+    return wiring::wrap(linalg_eigvalsh(A->storage(), UPLO));
+  }
+  return linalg_eigvalsh_compose<TensorRef>(A, UPLO);
+}
+
+// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+//   ok = driver == None or driver == "gels" or driver == "gelsy" or driver == "gelsd" or driver == "gelss"
+//   r = lstsq_core(A if ok else refused(A, "linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"), B, rcond)
+//   solution = r[0]
+//   residuals = r[1]
+//   rank = r[2]
+//   singular_values = r[3]
+
+namespace {
+constexpr OpSchema kLinalgLstsqSchema{"linalg_lstsq",
+    "linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  const auto ok = (!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
+      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss"));
+  const auto r = lstsq_core((ok ? V(A) : refused(A,
+      std::string_view("linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"))), B, rcond);
+  const auto solution = std::get<0>(r);
+  const auto residuals = std::get<1>(r);
+  const auto rank = std::get<2>(r);
+  const auto singular_values = std::get<3>(r);
+  return {solution, residuals, rank, singular_values};
+}
+}  // namespace
+
+std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  return on_tensors([&] { return linalg_lstsq(tensors_of(A), tensors_of(B), rcond, driver); });
+}
+std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver) {
+  return linalg_lstsq_compose<TensorRef>(A, B, rcond, driver);
+}
+
+// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
+//   r = lu_core(A, pivot)
+//   k = size(A, -2) if size(A, -2) < size(A, -1) else size(A, -1)
+//   P = lu_permutation(r[1], size(A, -2), dtype(r[0]))
+//   L = tril(narrow(r[0], -1, 0, k), -1) + eye(size(A, -2), k, dtype=dtype(r[0]))
+//   U = triu(narrow(r[0], -2, 0, k))
+
+namespace {
+constexpr OpSchema kLinalgLuSchema{"linalg_lu",
+    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> linalg_lu_compose(const V& A, bool pivot) {
+  const auto r = lu_core(A, pivot);
+  const auto k = (size(A, std::int64_t(-2)) < size(A, std::int64_t(-1)) ? size(A, std::int64_t(-2)) : size(A,
+      std::int64_t(-1)));
+  const auto P = lu_permutation(std::get<1>(r), size(A, std::int64_t(-2)), dtype(std::get<0>(r)));
+  const auto L = add(tril(narrow(std::get<0>(r), std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
+      lift<V>(make_eye(size(A, std::int64_t(-2)), k, dtype(std::get<0>(r)))), Scalar(1));
+  const auto U = triu(narrow(std::get<0>(r), std::int64_t(-2), std::int64_t(0), k), std::int64_t(0));
+  return {P, L, U};
+}
+}  // namespace
+
+std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot) {
+  return on_tensors([&] { return linalg_lu(tensors_of(A), pivot); });
+}
+std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot) { return linalg_lu_compose<TensorRef>(A, pivot); }
+
+// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
+//   vjp LU = lu_solve_backward(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), LU, pivots, out, left, adjoint)
+//   vjp B = sum_to(linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint), shape(B))
+//   saves: LU, pivots, out, left, adjoint
+
+namespace {
+
+template <class V>
+V linalg_lu_solve_vjp_LU(const V& g, const V& LU, const V& pivots, const V& out, bool left, bool adjoint) {
+  return lu_solve_backward(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), LU, pivots, out, left, adjoint);
+}
+
+template <class V>
+V linalg_lu_solve_vjp_B(const V& g, const V& LU, const V& pivots, const Shape& B_shape, bool left, bool adjoint) {
+  return sum_to(linalg_lu_solve(LU, pivots, g, left, !(adjoint)), B_shape);
+}
+
+TP_COLD TensorRef linalg_lu_solve_batched(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
+    bool adjoint) {
+  const auto call = [&](const TensorRef& LU, const TensorRef& pivots,
+      const TensorRef& B) { return ops::linalg_lu_solve(LU, pivots, B, left, adjoint); };
+  const auto loop = [&] { return batch::loop({LinalgLuSolveBackward::schema_v1, {LU, pivots, B}},
+      [&](const batch::Samples& samples) { return ops::linalg_lu_solve(samples[0], samples[1], samples[2], left,
+      adjoint); }); };
+  return batch::rules::lu_solve(LinalgLuSolveBackward::schema_v1, call, loop, LU, pivots, B, left, adjoint);
+}
+
+TP_COLD void linalg_lu_solve_set_tangent(const TensorRef& out, const TensorRef& LU, const TensorRef& pivots,
+    const TensorRef& B, bool left, bool adjoint) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(LU), wiring::tangent(pivots), wiring::tangent(B)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
+        wiring::primal(out), left, adjoint), LU->sizes(), LU->dtype());
+    if (tangents[2]) grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, wiring::primal(LU), wiring::primal(pivots),
+        B->sizes(), left, adjoint), B->sizes(), B->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint) {
+  check_dtype(LinalgLuSolveBackward::schema_v1, LU, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_lu_solve(LinalgLuSolveBackward::schema_v1, LU, pivots, B, left, adjoint);
+}
+TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
+  if (TP_UNLIKELY(batch::any(LU, pivots, B)))
+    return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
+  TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
+  if (wiring::records(LU, B)) {
+    auto node = make_node<LinalgLuSolveBackward>();
+    LinalgLuSolveBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, LU);
+    back.set_input(2, B);
+    back.left_ = left;
+    back.adjoint_ = adjoint;
+    back.save(0, LU);
+    back.save(1, pivots);
+    wiring::attach(out, std::move(node));
+    if (back.next_edges()[0].node) back.save(2, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&LU, &B}))
+    wiring::each_level({&LU, &B}, {}, [&] { linalg_lu_solve_set_tangent(out, LU, pivots, B, left, adjoint); });
+  return out;
+}
+GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
+        input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec LinalgLuSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
+        adjoint_), input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
+        adjoint_), input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = vector_norm(A, 2, () if dim == None else dim, keepdim, dtype=dtype) if ord == None else matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype) if dim == None and ndim(A) == 2 else vector_norm(A, ord, (), keepdim, dtype=dtype) if dim == None and ndim(A) == 1 else refused(A, "linalg.norm: with ord and without dim the input must have one or two dimensions; give dim") if dim == None else vector_norm(A, ord, dim, keepdim, dtype=dtype) if len(dim) == 1 else matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+
+namespace {
+constexpr OpSchema kLinalgNormSchema{"linalg_norm",
+    "linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V linalg_norm_compose(const V& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return (!ord.has_value() ? vector_norm(A, Scalar(std::int64_t(2)), (!dim.has_value() ? Dims(Dims{})
+      : Dims(dim.value_or(Dims{}))), keepdim, dtype) : ((!dim.has_value()) && (ndim(A) == std::int64_t(2))
+      ? matrix_norm(A, *ord, Dims{std::int64_t(-2), std::int64_t(-1)}, keepdim, dtype) : ((!dim.has_value())
+      && (ndim(A) == std::int64_t(1)) ? vector_norm(A, *ord, Dims{}, keepdim, dtype) : (!dim.has_value() ? refused(A,
+      std::string_view("linalg.norm: with ord and without dim the input must have one or two dimensions; give dim"))
+      : (len(dim.value_or(Dims{})) == std::int64_t(1) ? vector_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype)
+      : matrix_norm(A, *ord, dim.value_or(Dims{}), keepdim, dtype))))));
+}
+}  // namespace
+
+Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
+}
+TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
+    bool keepdim, std::optional<Dtype> dtype) {
+  return linalg_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+//   out = matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype=dtype)
+
+namespace {
+constexpr OpSchema kLinalgNorm1Schema{"linalg_norm",
+    "linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V linalg_norm_1_compose(const V& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return matrix_norm(A, ord, (!dim.has_value() ? Dims(Dims{std::int64_t(-2), std::int64_t(-1)})
+      : Dims(dim.value_or(Dims{}))), keepdim, dtype);
+}
+}  // namespace
+
+Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return on_tensors([&] { return linalg_norm(tensors_of(A), ord, dim, keepdim, dtype); });
+}
+TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype) {
+  return linalg_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
+}
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+//   vjp A = where(mode == 'reduced' or mode == 'complete' and size(A, -2) <= size(A, -1), qr_backward(g_Q, g_R, Q, R), refused(A, 'linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced'))
+//   saves: A, Q, R, mode
+
+namespace {
+
+template <class V>
+V linalg_qr_vjp_A(const V& g_Q, const V& g_R, const V& A, const V& Q, const V& R, std::string_view mode) {
+  return ((mode == std::string_view("reduced")) || ((mode == std::string_view("complete")) && (size(A,
+      std::int64_t(-2)) <= size(A, std::int64_t(-1)))) ? qr_backward(g_Q, g_R, Q, R) : refused(A,
+      std::string_view("linalg.qr: no derivative in mode r, nor in mode complete of a matrix with more rows than columns; use mode reduced")));
+}
+
+TP_COLD std::array<TensorRef, 2> linalg_qr_batched(const TensorRef& A, std::string_view mode) {
+  const batch::Leading in(LinalgQrBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::linalg_qr(in[0], mode));
+}
+
+TP_COLD void linalg_qr_set_tangent(const TensorRef& Q, const TensorRef& R, const TensorRef& A, std::string_view mode) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
+  const std::vector<TensorRef> outs = {Q, R};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_Q = us[0];
+    const TensorRef& g_R = us[1];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, wiring::primal(A), wiring::primal(Q),
+        wiring::primal(R), mode), A->sizes(), A->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode) {
+  check_dtype(LinalgQrBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
+  return kernels::linalg_qr(LinalgQrBackward::schema_v1, A, mode);
+}
+std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode) {
+  if (TP_UNLIKELY(batch::any(A)))
+    return linalg_qr_batched(A, mode);
+  std::array<Storage, 2> results = linalg_qr(A->storage(), mode);
+  TensorRef Q = wiring::wrap(std::move(results[0]));
+  TensorRef R = wiring::wrap(std::move(results[1]));
+  if (wiring::records(A)) {
+    auto node = make_node<LinalgQrBackward>();
+    LinalgQrBackward& back = *node;
+    back.set_output(Q->storage());
+    back.output_like_[0] = Storage(BlockRef(), R->dtype(), R->sizes());
+    back.set_input(0, A);
+    back.mode_ = mode;
+    back.save(0, A);
+    wiring::attach(Q, NodeRef::share(&back), 0);
+    wiring::attach(R, NodeRef::share(&back), 1);
+    back.save(1, Q);
+    back.save(2, R);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
+    wiring::each_level({&A}, {}, [&] { linalg_qr_set_tangent(Q, R, A, mode); });
+  return {Q, R};
+}
+GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
+  const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
+  const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
+  const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
+  if (needs(*this, 0))
+    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 //   vjp A = linalg_solve_backward(linalg_solve(mH(A), g, left=left), A, out, left)
@@ -123,14 +897,14 @@ V linalg_solve_vjp_B(const V& g, const V& A, const Shape& B_shape, bool left) {
   return sum_to(linalg_solve(mH(A), g, left), B_shape);
 }
 
-TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
+TP_COLD TensorRef linalg_solve_batched(const TensorRef& A, const TensorRef& B, bool left) {
   const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve(A, B, left); };
   const auto loop = [&] { return batch::loop({LinalgSolveBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::linalg_solve(samples[0], samples[1], left); }); };
   return batch::rules::solve(LinalgSolveBackward::schema_v1, call, loop, A, B, left);
 }
 
-void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
+TP_COLD void linalg_solve_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool left) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -149,7 +923,7 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
   return kernels::linalg_solve(LinalgSolveBackward::schema_v1, A, B, left);
 }
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_batched(A, B, left);
   TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
   if (wiring::records(A, B)) {
@@ -209,15 +983,18 @@ V linalg_solve_triangular_vjp_B(const V& g, const V& A, const Shape& B_shape, bo
   return sum_to(linalg_solve_triangular(mH(A), g, !(upper), left, unitriangular), B_shape);
 }
 
-TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
+TP_COLD TensorRef linalg_solve_triangular_batched(const TensorRef& A, const TensorRef& B, bool upper, bool left,
     bool unitriangular) {
-  return batch::loop({LinalgSolveTriangularBackward::schema_v1, {A, B}},
+  const auto call = [&](const TensorRef& A, const TensorRef& B) { return ops::linalg_solve_triangular(A, B, upper,
+      left, unitriangular); };
+  const auto loop = [&] { return batch::loop({LinalgSolveTriangularBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::linalg_solve_triangular(samples[0], samples[1], upper, left,
-      unitriangular); });
+      unitriangular); }); };
+  return batch::rules::matrices(LinalgSolveTriangularBackward::schema_v1, call, loop, A, B, upper, left, unitriangular);
 }
 
-void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B, bool upper,
-    bool left, bool unitriangular) {
+TP_COLD void linalg_solve_triangular_set_tangent(const TensorRef& out, const TensorRef& A, const TensorRef& B,
+    bool upper, bool left, bool unitriangular) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -236,7 +1013,7 @@ Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, 
   return kernels::linalg_solve_triangular(LinalgSolveTriangularBackward::schema_v1, A, B, upper, left, unitriangular);
 }
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_triangular_batched(A, B, upper, left, unitriangular);
   TensorRef out = wiring::wrap(linalg_solve_triangular(A->storage(), B->storage(), upper, left, unitriangular));
   if (wiring::records(A, B)) {
@@ -293,13 +1070,13 @@ V linalg_svd_vjp_A(const V& g_U, const V& g_S, const V& g_Vh, const V& U, const 
   return svd_backward(g_U, g_S, g_Vh, U, S, Vh);
 }
 
-std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
+TP_COLD std::array<TensorRef, 3> linalg_svd_batched(const TensorRef& A, bool full_matrices) {
   const batch::Leading in(LinalgSvdBackward::schema_v1, {A});
   in.need_rank(2, "A");
   return in.wrap(ops::linalg_svd(in[0], full_matrices));
 }
 
-void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
+TP_COLD void linalg_svd_set_tangent(const TensorRef& U, const TensorRef& S, const TensorRef& Vh, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {U, S, Vh};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -320,7 +1097,7 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices) {
   return kernels::linalg_svd(LinalgSvdBackward::schema_v1, A, full_matrices);
 }
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svd_batched(A, full_matrices);
   std::array<Storage, 3> results = linalg_svd(A->storage(), full_matrices);
   TensorRef U = wiring::wrap(std::move(results[0]));
@@ -379,7 +1156,7 @@ V linalg_svdvals_compose(const V& A) { return std::get<1>(linalg_svd(A, false));
 
 Storage linalg_svdvals(const Storage& A) { return kernels::linalg_svdvals(kLinalgSvdvalsSchema, A); }
 TensorRef linalg_svdvals(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return linalg_svdvals_compose<TensorRef>(A);
   if (!(wiring::records(A) || (modes::any(modes::kForward) && wiring::has_tangents({&A})))) {
     return wiring::wrap(linalg_svdvals(A->storage()));
@@ -401,7 +1178,9 @@ V linalg_vander_compose(const V& x, std::optional<std::int64_t> N) {
 }
 }  // namespace
 
-Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N) { return linalg_vander_compose<Storage>(x, N); }
+Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N) {
+  return on_tensors([&] { return linalg_vander(tensors_of(x), N); });
+}
 TensorRef linalg_vander(const TensorRef& x, std::optional<std::int64_t> N) {
   return linalg_vander_compose<TensorRef>(x, N);
 }
@@ -426,7 +1205,7 @@ V linear_vjp_weight(const V& g, const V& input, const Shape& weight_shape) {
 template <class V>
 V linear_vjp_bias(const V& g, const Shape& bias_shape) { return sum_to(g, bias_shape); }
 
-TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+TP_COLD TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight,
       const TensorRef& bias) { return ops::linear(input, weight, bias); };
   const auto loop = [&] { return batch::loop({LinearBackward::schema_v1, {input, weight, bias}},
@@ -434,7 +1213,8 @@ TensorRef linear_batched(const TensorRef& input, const TensorRef& weight, const 
   return batch::rules::linear(LinearBackward::schema_v1, call, loop, input, weight, bias);
 }
 
-void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
+TP_COLD void linear_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -454,7 +1234,7 @@ Storage linear(const Storage& input, const Storage& weight, const Storage& bias)
   return kernels::linear(LinearBackward::schema_v1, input, weight, bias);
 }
 TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRef& bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return linear_batched(input, weight, bias);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -518,7 +1298,7 @@ V logdet_compose(const V& A) {
 }
 }  // namespace
 
-Storage logdet(const Storage& A) { return logdet_compose<Storage>(A); }
+Storage logdet(const Storage& A) { return on_tensors([&] { return logdet(tensors_of(A)); }); }
 TensorRef logdet(const TensorRef& A) { return logdet_compose<TensorRef>(A); }
 
 // lstsq_core(Tensor A, Tensor B, float? rcond) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
@@ -539,12 +1319,13 @@ V lstsq_core_vjp_B(const V& g_solution, const V& A, const V& B, std::optional<do
   return lstsq_adjoint(g_solution, A, B, rcond);
 }
 
-std::array<TensorRef, 4> lstsq_core_batched(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
+TP_COLD std::array<TensorRef, 4> lstsq_core_batched(const TensorRef& A, const TensorRef& B,
+    std::optional<double> rcond) {
   return batch::loop({LstsqCoreBackward::schema_v1, {A, B}},
       [&](const batch::Samples& samples) { return ops::lstsq_core(samples[0], samples[1], rcond); });
 }
 
-void lstsq_core_set_tangent(const TensorRef& solution, const TensorRef& A, const TensorRef& B,
+TP_COLD void lstsq_core_set_tangent(const TensorRef& solution, const TensorRef& A, const TensorRef& B,
     std::optional<double> rcond) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A), wiring::tangent(B)};
   const std::vector<TensorRef> outs = {solution};
@@ -566,7 +1347,7 @@ std::array<Storage, 4> lstsq_core(const Storage& A, const Storage& B, std::optio
   return kernels::linalg_lstsq(LstsqCoreBackward::schema_v1, A, B, rcond);
 }
 std::array<TensorRef, 4> lstsq_core(const TensorRef& A, const TensorRef& B, std::optional<double> rcond) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A, B))
+  if (TP_UNLIKELY(batch::any(A, B)))
     return lstsq_core_batched(A, B, rcond);
   std::array<Storage, 4> results = lstsq_core(A->storage(), B->storage(), rcond);
   TensorRef solution = wiring::wrap(std::move(results[0]));
@@ -625,12 +1406,13 @@ namespace {
 template <class V>
 V lu_core_vjp_A(const V& g_LU, const V& LU, const V& pivots) { return lu_backward(g_LU, LU, pivots); }
 
-std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
-  return batch::loop({LuCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::lu_core(samples[0], pivot); });
+TP_COLD std::array<TensorRef, 3> lu_core_batched(const TensorRef& A, bool pivot) {
+  const batch::Leading in(LuCoreBackward::schema_v1, {A});
+  in.need_rank(2, "A");
+  return in.wrap(ops::lu_core(in[0], pivot));
 }
 
-void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
+TP_COLD void lu_core_set_tangent(const TensorRef& LU, const TensorRef& pivots, const TensorRef& A) {
   const std::vector<TensorRef> tangents = {wiring::tangent(A)};
   const std::vector<TensorRef> outs = {LU};
   const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
@@ -649,7 +1431,7 @@ std::array<Storage, 3> lu_core(const Storage& A, bool pivot) {
   return kernels::linalg_lu_core(LuCoreBackward::schema_v1, A, pivot);
 }
 std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
+  if (TP_UNLIKELY(batch::any(A)))
     return lu_core_batched(A, pivot);
   std::array<Storage, 3> results = lu_core(A->storage(), pivot);
   TensorRef LU = wiring::wrap(std::move(results[0]));
@@ -706,7 +1488,9 @@ std::array<V, 2> lu_factor_compose(const V& A, bool pivot) {
 }
 }  // namespace
 
-std::array<Storage, 2> lu_factor(const Storage& A, bool pivot) { return lu_factor_compose<Storage>(A, pivot); }
+std::array<Storage, 2> lu_factor(const Storage& A, bool pivot) {
+  return on_tensors([&] { return lu_factor(tensors_of(A), pivot); });
+}
 std::array<TensorRef, 2> lu_factor(const TensorRef& A, bool pivot) { return lu_factor_compose<TensorRef>(A, pivot); }
 
 // lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
@@ -732,7 +1516,7 @@ std::array<V, 3> lu_factor_ex_compose(const V& A, bool pivot, bool check_errors)
 }  // namespace
 
 std::array<Storage, 3> lu_factor_ex(const Storage& A, bool pivot, bool check_errors) {
-  return lu_factor_ex_compose<Storage>(A, pivot, check_errors);
+  return on_tensors([&] { return lu_factor_ex(tensors_of(A), pivot, check_errors); });
 }
 std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, bool check_errors) {
   return lu_factor_ex_compose<TensorRef>(A, pivot, check_errors);
@@ -744,9 +1528,10 @@ namespace {
 constexpr OpSchema kLuPermutationSchema{"lu_permutation",
     "lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
-  return batch::loop({kLuPermutationSchema, {pivots}},
-      [&](const batch::Samples& samples) { return ops::lu_permutation(samples[0], n, dtype); });
+TP_COLD TensorRef lu_permutation_batched(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
+  const batch::Leading in(kLuPermutationSchema, {pivots});
+  in.need_rank(1, "pivots");
+  return in.wrap(ops::lu_permutation(in[0], n, dtype));
 }
 }  // namespace
 
@@ -755,915 +1540,10 @@ Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype) {
   return kernels::linalg_permutation(kLuPermutationSchema, pivots, n, dtype);
 }
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(pivots))
+  if (TP_UNLIKELY(batch::any(pivots)))
     return lu_permutation_batched(pivots, n, dtype);
   TensorRef out = wiring::wrap(lu_permutation(pivots->storage(), n, dtype));
   return out;
-}
-
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-//   out = linalg_lu_solve(LU_data, LU_pivots, b)
-
-namespace {
-constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
-  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
-}
-}  // namespace
-
-Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
-  return lu_solve_compose<Storage>(b, LU_data, LU_pivots);
-}
-TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
-  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
-}
-
-// lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
-//   k = size(LU_data, -2) if size(LU_data, -2) < size(LU_data, -1) else size(LU_data, -1)
-//   P = lu_permutation(LU_pivots, size(LU_data, -2), dtype(LU_data)) if unpack_pivots else zeros((0,), dtype=dtype(LU_data))
-//   L = tril(narrow(LU_data, -1, 0, k), -1) + eye(size(LU_data, -2), k, dtype=dtype(LU_data)) if unpack_data else zeros((0,), dtype=dtype(LU_data))
-//   U = triu(narrow(LU_data, -2, 0, k)) if unpack_data else zeros((0,), dtype=dtype(LU_data))
-
-namespace {
-constexpr OpSchema kLuUnpackSchema{"lu_unpack",
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> lu_unpack_compose(const V& LU_data, const V& LU_pivots, bool unpack_data, bool unpack_pivots) {
-  const auto k = (size(LU_data, std::int64_t(-2)) < size(LU_data, std::int64_t(-1)) ? size(LU_data, std::int64_t(-2))
-      : size(LU_data, std::int64_t(-1)));
-  const auto P = (unpack_pivots ? lu_permutation(LU_pivots, size(LU_data, std::int64_t(-2)), dtype(LU_data))
-      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
-  const auto L = (unpack_data ? add(tril(narrow(LU_data, std::int64_t(-1), std::int64_t(0), k), std::int64_t(-1)),
-      lift<V>(make_eye(size(LU_data, std::int64_t(-2)), k, dtype(LU_data))), Scalar(1))
-      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
-  const auto U = (unpack_data ? triu(narrow(LU_data, std::int64_t(-2), std::int64_t(0), k), std::int64_t(0))
-      : zeros<V>(Dims{std::int64_t(0)}, dtype(LU_data)));
-  return {P, L, U};
-}
-}  // namespace
-
-std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
-    bool unpack_pivots) {
-  return lu_unpack_compose<Storage>(LU_data, LU_pivots, unpack_data, unpack_pivots);
-}
-std::array<TensorRef, 3> lu_unpack(const TensorRef& LU_data, const TensorRef& LU_pivots, bool unpack_data,
-    bool unpack_pivots) {
-  return lu_unpack_compose<TensorRef>(LU_data, LU_pivots, unpack_data, unpack_pivots);
-}
-
-// matmul(Tensor input, Tensor other) -> Tensor out
-//   vjp input = matmul_backward_input(g, input, other)
-//   vjp other = matmul_backward_other(g, input, other)
-//   saves: input, other
-
-namespace {
-
-template <class V>
-V matmul_vjp_input(const V& g, const V& input, const V& other) { return matmul_backward_input(g, input, other); }
-
-template <class V>
-V matmul_vjp_other(const V& g, const V& input, const V& other) { return matmul_backward_other(g, input, other); }
-
-TensorRef matmul_batched(const TensorRef& input, const TensorRef& other) {
-  const auto call = [&](const TensorRef& input, const TensorRef& other) { return ops::matmul(input, other); };
-  const auto loop = [&] { return batch::loop({MatmulBackward::schema_v1, {input, other}},
-      [&](const batch::Samples& samples) { return ops::matmul(samples[0], samples[1]); }); };
-  return batch::rules::matmul(MatmulBackward::schema_v1, call, loop, input, other);
-}
-
-void matmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), matmul(wiring::tangent(input), wiring::primal(other)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), matmul(wiring::primal(input), wiring::tangent(other)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage matmul(const Storage& input, const Storage& other) {
-  check_dtype(MatmulBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::matmul(MatmulBackward::schema_v1, input, other);
-}
-TensorRef matmul(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
-    return matmul_batched(input, other);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
-        other));
-  }
-  TensorRef out = wiring::wrap(matmul(input->storage(), other->storage()));
-  if (wiring::records(input, other)) {
-    auto node = make_node<MatmulBackward>();
-    MatmulBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { matmul_set_tangent(out, input, other); });
-  return out;
-}
-GradVec MatmulBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(matmul_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(matmul_vjp_other<Storage>(g, saved(0), saved(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec MatmulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(matmul_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(matmul_vjp_other<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// matrix_exp(Tensor input) -> Tensor out
-//   vjp input = matrix_exp_backward(g, input)
-//   saves: input
-
-namespace {
-
-template <class V>
-V matrix_exp_vjp_input(const V& g, const V& input) { return matrix_exp_backward(g, input); }
-
-TensorRef matrix_exp_batched(const TensorRef& input) {
-  return batch::loop({MatrixExpBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::matrix_exp(samples[0]); });
-}
-
-void matrix_exp_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(matrix_exp_vjp_input<TensorRef>(g, wiring::primal(input)), input->sizes(),
-        input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage matrix_exp(const Storage& input) {
-  check_dtype(MatrixExpBackward::schema_v1, input, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_matrix_exp(MatrixExpBackward::schema_v1, input);
-}
-TensorRef matrix_exp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return matrix_exp_batched(input);
-  TensorRef out = wiring::wrap(matrix_exp(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<MatrixExpBackward>();
-    MatrixExpBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { matrix_exp_set_tangent(out, input); });
-  return out;
-}
-GradVec MatrixExpBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(matrix_exp_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(matrix_exp_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
-//   value = amax(linalg_svdvals(moved), (-1,)) if ord == 2 else amin(linalg_svdvals(moved), (-1,)) if ord == -2 else amax(sum(abs(moved), (-2,)), (-1,)) if ord == 1 else amin(sum(abs(moved), (-2,)), (-1,)) if ord == -1 else amax(sum(abs(moved), (-1,)), (-1,)) if ord == inf else amin(sum(abs(moved), (-1,)), (-1,)) if ord == -inf else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number")
-//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
-
-namespace {
-constexpr OpSchema kMatrixNormSchema{"matrix_norm",
-    "matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
-      std::int64_t(-1)});
-  const auto value = (ord.to_double() == std::int64_t(2) ? amax(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
-      : (ord.to_double() == std::int64_t(-2) ? amin(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
-      : (ord.to_double() == std::int64_t(1) ? amax(sum(abs(moved), Dims{std::int64_t(-2)}, false, std::nullopt),
-      Dims{std::int64_t(-1)}, false) : (ord.to_double() == std::int64_t(-1) ? amin(sum(abs(moved),
-      Dims{std::int64_t(-2)}, false, std::nullopt), Dims{std::int64_t(-1)}, false) : (ord.to_double() ==
-      std::numeric_limits<double>::infinity() ? amax(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt),
-      Dims{std::int64_t(-1)}, false) : (ord.to_double() == (-std::numeric_limits<double>::infinity())
-      ? amin(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, false)
-      : refused(moved,
-      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number"))))))));
-  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
-}
-}  // namespace
-
-Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  return matrix_norm_compose<Storage>(A, ord, dim, keepdim, dtype);
-}
-TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return matrix_norm_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
-//   value = vector_norm(moved, 2, (-2, -1)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,)) if ord == "nuc" else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word")
-//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
-
-namespace {
-constexpr OpSchema kMatrixNorm1Schema{"matrix_norm",
-    "matrix_norm(Tensor A, str ord=\"fro\", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V matrix_norm_1_compose(const V& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
-      std::int64_t(-1)});
-  const auto value = (ord == std::string_view("fro") ? vector_norm(moved, Scalar(std::int64_t(2)),
-      Dims{std::int64_t(-2), std::int64_t(-1)}, false, std::nullopt) : (ord == std::string_view("nuc")
-      ? sum(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false, std::nullopt) : refused(moved,
-      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word"))));
-  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
-}
-}  // namespace
-
-Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  return matrix_norm_1_compose<Storage>(A, ord, dim, keepdim, dtype);
-}
-TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype) {
-  return matrix_norm_1_compose<TensorRef>(A, ord, dim, keepdim, dtype);
-}
-
-// matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
-//   out = rank_of(A, 0.0 if atol == None else float(atol), float(rtol) if rtol != None else 0.0 if atol != None and atol > 0 else epsilon(dtype(A)) * (size(A, -1) if size(A, -1) > size(A, -2) else size(A, -2)), hermitian)
-
-namespace {
-constexpr OpSchema kMatrixRankSchema{"matrix_rank",
-    "matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V matrix_rank_compose(const V& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return rank_of(A, (!atol.has_value() ? 0.0 : double(*atol)), (rtol.has_value() ? double(*rtol) : ((atol.has_value())
-      && ((*atol) > std::int64_t(0)) ? 0.0 : epsilon(dtype(A)) * (size(A, std::int64_t(-1)) > size(A, std::int64_t(-2))
-      ? size(A, std::int64_t(-1)) : size(A, std::int64_t(-2))))), hermitian);
-}
-}  // namespace
-
-Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return matrix_rank_compose<Storage>(A, atol, rtol, hermitian);
-}
-TensorRef matrix_rank(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return matrix_rank_compose<TensorRef>(A, atol, rtol, hermitian);
-}
-
-// matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out
-//   out = rank_of(A, tol, 0.0, hermitian)
-
-namespace {
-constexpr OpSchema kMatrixRank1Schema{"matrix_rank",
-    "matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out", 1, Amp::Keep, true};
-
-template <class V>
-V matrix_rank_1_compose(const V& A, double tol, bool hermitian) { return rank_of(A, tol, 0.0, hermitian); }
-}  // namespace
-
-Storage matrix_rank(const Storage& A, double tol, bool hermitian) {
-  return matrix_rank_1_compose<Storage>(A, tol, hermitian);
-}
-TensorRef matrix_rank(const TensorRef& A, double tol, bool hermitian) {
-  return matrix_rank_1_compose<TensorRef>(A, tol, hermitian);
-}
-
-// mm(Tensor input, Tensor mat2) -> Tensor out
-//   vjp input = mm(g, mH(mat2))
-//   vjp mat2 = mm(mH(input), g)
-//   saves: input, mat2
-
-namespace {
-
-template <class V>
-V mm_vjp_input(const V& g, const V& mat2) { return mm(g, mH(mat2)); }
-
-template <class V>
-V mm_vjp_mat2(const V& g, const V& input) { return mm(mH(input), g); }
-
-TensorRef mm_batched(const TensorRef& input, const TensorRef& mat2) {
-  const auto call = [&](const TensorRef& input, const TensorRef& mat2) { return ops::mm(input, mat2); };
-  const auto loop = [&] { return batch::loop({MmBackward::schema_v1, {input, mat2}},
-      [&](const batch::Samples& samples) { return ops::mm(samples[0], samples[1]); }); };
-  return batch::rules::matmul(MmBackward::schema_v1, call, loop, input, mat2);
-}
-
-void mm_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mat2) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), mm(wiring::tangent(input), wiring::primal(mat2)));
-  if (wiring::tangent(mat2))
-    sum = plus(std::move(sum), mm(wiring::primal(input), wiring::tangent(mat2)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage mm(const Storage& input, const Storage& mat2) {
-  check_dtype(MmBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::mm(MmBackward::schema_v1, input, mat2);
-}
-TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mat2))
-    return mm_batched(input, mat2);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
-  }
-  TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
-  if (wiring::records(input, mat2)) {
-    auto node = make_node<MmBackward>();
-    MmBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, mat2);
-    if (mat2->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, mat2);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &mat2}))
-    wiring::each_level({&input, &mat2}, {}, [&] { mm_set_tangent(out, input, mat2); });
-  return out;
-}
-GradVec MmBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mm_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(mm_vjp_mat2<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec MmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(mm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// mv(Tensor input, Tensor vec) -> Tensor out
-//   vjp input = unsqueeze(g, 1) * unsqueeze(conj(vec), 0)
-//   vjp vec = mv(mH(input), g)
-//   saves: input, vec
-
-namespace {
-
-template <class V>
-V mv_vjp_input(const V& g, const V& vec) {
-  return mul(unsqueeze(g, std::int64_t(1)), unsqueeze(conj(vec), std::int64_t(0)));
-}
-
-template <class V>
-V mv_vjp_vec(const V& g, const V& input) { return mv(mH(input), g); }
-
-TensorRef mv_batched(const TensorRef& input, const TensorRef& vec) {
-  const auto call = [&](const TensorRef& input, const TensorRef& vec) { return ops::mv(input, vec); };
-  const auto loop = [&] { return batch::loop({MvBackward::schema_v1, {input, vec}},
-      [&](const batch::Samples& samples) { return ops::mv(samples[0], samples[1]); }); };
-  return batch::rules::matmul(MvBackward::schema_v1, call, loop, input, vec);
-}
-
-void mv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& vec) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), mv(wiring::tangent(input), wiring::primal(vec)));
-  if (wiring::tangent(vec))
-    sum = plus(std::move(sum), mv(wiring::primal(input), wiring::tangent(vec)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage mv(const Storage& input, const Storage& vec) {
-  check_dtype(MvBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::mv(MvBackward::schema_v1, input, vec);
-}
-TensorRef mv(const TensorRef& input, const TensorRef& vec) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, vec))
-    return mv_batched(input, vec);
-  TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
-  if (wiring::records(input, vec)) {
-    auto node = make_node<MvBackward>();
-    MvBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, vec);
-    if (vec->requires_grad()) back.save(0, input);
-    if (input->requires_grad()) back.save(1, vec);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &vec}))
-    wiring::each_level({&input, &vec}, {}, [&] { mv_set_tangent(out, input, vec); });
-  return out;
-}
-GradVec MvBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mv_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(mv_vjp_vec<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec MvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(mv_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(mv_vjp_vec<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// outer(Tensor input, Tensor vec2) -> Tensor out
-//   out = unsqueeze(input, 1) * unsqueeze(vec2, 0)
-
-namespace {
-constexpr OpSchema kOuterSchema{"outer", "outer(Tensor input, Tensor vec2) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V outer_compose(const V& input, const V& vec2) {
-  return mul(unsqueeze(input, std::int64_t(1)), unsqueeze(vec2, std::int64_t(0)));
-}
-}  // namespace
-
-Storage outer(const Storage& input, const Storage& vec2) { return outer_compose<Storage>(input, vec2); }
-TensorRef outer(const TensorRef& input, const TensorRef& vec2) { return outer_compose<TensorRef>(input, vec2); }
-
-// pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out
-//   out = pinv_core(A, atol, rtol, hermitian)
-
-namespace {
-constexpr OpSchema kPinvSchema{"pinv",
-    "pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pinv_compose(const V& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return pinv_core(A, atol, rtol, hermitian);
-}
-}  // namespace
-
-Storage pinv(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return pinv_compose<Storage>(A, atol, rtol, hermitian);
-}
-TensorRef pinv(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  return pinv_compose<TensorRef>(A, atol, rtol, hermitian);
-}
-
-// pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out
-//   out = pinv_core(A, None, rcond, hermitian)
-
-namespace {
-constexpr OpSchema kPinv1Schema{"pinv", "pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V pinv_1_compose(const V& A, double rcond, bool hermitian) { return pinv_core(A, std::nullopt, rcond, hermitian); }
-}  // namespace
-
-Storage pinv(const Storage& A, double rcond, bool hermitian) { return pinv_1_compose<Storage>(A, rcond, hermitian); }
-TensorRef pinv(const TensorRef& A, double rcond, bool hermitian) {
-  return pinv_1_compose<TensorRef>(A, rcond, hermitian);
-}
-
-// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
-//   vjp A = pinv_backward(g, A, out)
-//   saves: A, out
-
-namespace {
-
-template <class V>
-V pinv_core_vjp_A(const V& g, const V& A, const V& out) { return pinv_backward(g, A, out); }
-
-TensorRef pinv_core_batched(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
-    bool hermitian) {
-  return batch::loop({PinvCoreBackward::schema_v1, {A}},
-      [&](const batch::Samples& samples) { return ops::pinv_core(samples[0], atol, rtol, hermitian); });
-}
-
-void pinv_core_set_tangent(const TensorRef& out, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(pinv_core_vjp_A<TensorRef>(g, wiring::primal(A), wiring::primal(out)), A->sizes(),
-        A->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  check_dtype(PinvCoreBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_pinv(PinvCoreBackward::schema_v1, A, atol, rtol, hermitian);
-}
-TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return pinv_core_batched(A, atol, rtol, hermitian);
-  TensorRef out = wiring::wrap(pinv_core(A->storage(), atol, rtol, hermitian));
-  if (wiring::records(A)) {
-    auto node = make_node<PinvCoreBackward>();
-    PinvCoreBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, A);
-    back.save(0, A);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { pinv_core_set_tangent(out, A); });
-  return out;
-}
-GradVec PinvCoreBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(pinv_core_vjp_A<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec PinvCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(pinv_core_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// pinverse(Tensor input, float rcond=1e-15) -> Tensor out
-//   out = pinv_core(input, None, rcond, False)
-
-namespace {
-constexpr OpSchema kPinverseSchema{"pinverse", "pinverse(Tensor input, float rcond=1e-15) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V pinverse_compose(const V& input, double rcond) { return pinv_core(input, std::nullopt, rcond, false); }
-}  // namespace
-
-Storage pinverse(const Storage& input, double rcond) { return pinverse_compose<Storage>(input, rcond); }
-TensorRef pinverse(const TensorRef& input, double rcond) { return pinverse_compose<TensorRef>(input, rcond); }
-
-// qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
-//   f = linalg_qr(input, "reduced" if some else "complete")
-//   Q = f[0]
-//   R = f[1]
-
-namespace {
-constexpr OpSchema kQrSchema{"qr", "qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 2> qr_compose(const V& input, bool some) {
-  const auto f = linalg_qr(input, (some ? std::string_view("reduced") : std::string_view("complete")));
-  const auto Q = std::get<0>(f);
-  const auto R = std::get<1>(f);
-  return {Q, R};
-}
-}  // namespace
-
-std::array<Storage, 2> qr(const Storage& input, bool some) { return qr_compose<Storage>(input, some); }
-std::array<TensorRef, 2> qr(const TensorRef& input, bool some) { return qr_compose<TensorRef>(input, some); }
-
-// refused(Tensor A, str message) -> Tensor out
-
-namespace {
-constexpr OpSchema kRefusedSchema{"refused", "refused(Tensor A, str message) -> Tensor out", 1, Amp::Keep, true};
-
-TensorRef refused_batched(const TensorRef& A, std::string_view message) {
-  return batch::loop({kRefusedSchema, {A}}, [&](const batch::Samples& samples) { return ops::refused(samples[0],
-      message); });
-}
-}  // namespace
-
-Storage refused(const Storage& A, std::string_view message) {
-  return kernels::linalg_refused(kRefusedSchema, A, message);
-}
-TensorRef refused(const TensorRef& A, std::string_view message) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return refused_batched(A, message);
-  TensorRef out = wiring::wrap(refused(A->storage(), message));
-  return out;
-}
-
-// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
-//   vjp A = slogdet_backward(g_sign, g_logabsdet, A, sign)
-//   saves: A, sign
-
-namespace {
-
-template <class V>
-V slogdet_vjp_A(const V& g_sign, const V& g_logabsdet, const V& A, const V& sign) {
-  return slogdet_backward(g_sign, g_logabsdet, A, sign);
-}
-
-std::array<TensorRef, 2> slogdet_batched(const TensorRef& A) {
-  const batch::Leading in(SlogdetBackward::schema_v1, {A});
-  in.need_rank(2, "A");
-  return in.wrap(ops::slogdet(in[0]));
-}
-
-void slogdet_set_tangent(const TensorRef& sign, const TensorRef& logabsdet, const TensorRef& A) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(A)};
-  const std::vector<TensorRef> outs = {sign, logabsdet};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_sign = us[0];
-    const TensorRef& g_logabsdet = us[1];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, wiring::primal(A),
-        wiring::primal(sign)), A->sizes(), A->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 2> slogdet(const Storage& A) {
-  check_dtype(SlogdetBackward::schema_v1, A, kFloatDtypes | kComplexDtypes);
-  return kernels::linalg_slogdet(SlogdetBackward::schema_v1, A);
-}
-std::array<TensorRef, 2> slogdet(const TensorRef& A) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(A))
-    return slogdet_batched(A);
-  std::array<Storage, 2> results = slogdet(A->storage());
-  TensorRef sign = wiring::wrap(std::move(results[0]));
-  TensorRef logabsdet = wiring::wrap(std::move(results[1]));
-  if (wiring::records(A)) {
-    auto node = make_node<SlogdetBackward>();
-    SlogdetBackward& back = *node;
-    back.set_output(sign->storage());
-    back.output_like_[0] = Storage(BlockRef(), logabsdet->dtype(), logabsdet->sizes());
-    back.set_input(0, A);
-    back.save(0, A);
-    wiring::attach(sign, NodeRef::share(&back), 0);
-    wiring::attach(logabsdet, NodeRef::share(&back), 1);
-    back.save(1, sign);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&A}))
-    wiring::each_level({&A}, {}, [&] { slogdet_set_tangent(sign, logabsdet, A); });
-  return {sign, logabsdet};
-}
-GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined() || grad_outputs[1].defined())) return grads;
-  const Storage g_sign = or_zeros(grad_outputs[0], output_like(0));
-  const Storage g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<Storage>(g_sign, g_logabsdet, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]) || bool(grad_outputs[1]))) return grads;
-  const TensorRef g_sign = or_zeros(grad_outputs[0], output_like(0));
-  const TensorRef g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
-  if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, saved_tensor(0), saved_tensor(1)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-
-// solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
-//   f = lu_core(A)
-//   column = ndim(B) == 1 or ndim(B) == ndim(A) - 1 and shape(B) == first_sizes(shape(A), -1)
-//   rhs = unsqueeze(B, -1) if column else B
-//   x = linalg_lu_solve(f[0], f[1], rhs, left=left)
-//   result = squeeze(x, (-1,)) if column else x
-//   info = checked_info(f[2], check_errors, "solve_ex", "singular")
-
-namespace {
-constexpr OpSchema kSolveExSchema{"solve_ex",
-    "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", 1,
-    Amp::Keep, true};
-
-template <class V>
-std::array<V, 2> solve_ex_compose(const V& A, const V& B, bool left, bool check_errors) {
-  const auto f = lu_core(A, true);
-  const auto column = (ndim(B) == std::int64_t(1)) || ((ndim(B) == (ndim(A) - std::int64_t(1))) && (shape(B) ==
-      first_sizes(shape(A), std::int64_t(-1))));
-  const auto rhs = (column ? unsqueeze(B, std::int64_t(-1)) : V(B));
-  const auto x = linalg_lu_solve(std::get<0>(f), std::get<1>(f), rhs, left, false);
-  const auto result = (column ? squeeze(x, Dims{std::int64_t(-1)}) : V(x));
-  const auto info = checked_info(std::get<2>(f), check_errors, std::string_view("solve_ex"),
-      std::string_view("singular"));
-  return {result, info};
-}
-}  // namespace
-
-std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors) {
-  return solve_ex_compose<Storage>(A, B, left, check_errors);
-}
-std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors) {
-  return solve_ex_compose<TensorRef>(A, B, left, check_errors);
-}
-
-// svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
-//   f = linalg_svd(input, not some)
-//   U = f[0] if compute_uv else zeros_like(f[0])
-//   S = f[1]
-//   V = mH(f[2]) if compute_uv else zeros_like(mH(f[2]))
-
-namespace {
-constexpr OpSchema kSvdSchema{"svd",
-    "svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> svd_compose(const V& input, bool some, bool compute_uv) {
-  const auto f = linalg_svd(input, !(some));
-  const auto U = (compute_uv ? std::get<0>(f) : zeros_like(std::get<0>(f), std::nullopt));
-  const auto S = std::get<1>(f);
-  const auto V_ = (compute_uv ? mH(std::get<2>(f)) : zeros_like(mH(std::get<2>(f)), std::nullopt));
-  return {U, S, V_};
-}
-}  // namespace
-
-std::array<Storage, 3> svd(const Storage& input, bool some, bool compute_uv) {
-  return svd_compose<Storage>(input, some, compute_uv);
-}
-std::array<TensorRef, 3> svd(const TensorRef& input, bool some, bool compute_uv) {
-  return svd_compose<TensorRef>(input, some, compute_uv);
-}
-
-// tensorinv(Tensor A, int ind=2) -> Tensor out
-//   out = reshape(inv(reshape(A if ind > 0 else refused(A, "linalg.tensorinv: ind must be positive"), (product_of(first_sizes(shape(A), ind)), -1))), joined(last_sizes(shape(A), ind), first_sizes(shape(A), ind)))
-
-namespace {
-constexpr OpSchema kTensorinvSchema{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V tensorinv_compose(const V& A, std::int64_t ind) {
-  return reshape(inv(reshape((ind > std::int64_t(0) ? V(A) : refused(A,
-      std::string_view("linalg.tensorinv: ind must be positive"))), Dims{product_of(first_sizes(shape(A), ind)),
-      std::int64_t(-1)})), joined(last_sizes(shape(A), ind), first_sizes(shape(A), ind)));
-}
-}  // namespace
-
-Storage tensorinv(const Storage& A, std::int64_t ind) { return tensorinv_compose<Storage>(A, ind); }
-TensorRef tensorinv(const TensorRef& A, std::int64_t ind) { return tensorinv_compose<TensorRef>(A, ind); }
-
-// tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out
-//   a = A if dims == None else movedim(A, dims, last_dims(len(fft_dims(dims, None, 0))))
-//   out = reshape(linalg_solve(reshape(a, (numel(B), -1)), reshape(B, (-1,))), last_sizes(shape(a), ndim(B)))
-
-namespace {
-constexpr OpSchema kTensorsolveSchema{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V tensorsolve_compose(const V& A, const V& B, const std::optional<Dims>& dims) {
-  const auto a = (!dims.has_value() ? V(A) : movedim(A, dims.value_or(Dims{}), last_dims(len(fft_dims(dims,
-      std::nullopt, std::int64_t(0))))));
-  return reshape(linalg_solve(reshape(a, Dims{numel(B), std::int64_t(-1)}), reshape(B, Dims{std::int64_t(-1)}), true),
-      last_sizes(shape(a), ndim(B)));
-}
-}  // namespace
-
-Storage tensorsolve(const Storage& A, const Storage& B, const std::optional<Dims>& dims) {
-  return tensorsolve_compose<Storage>(A, B, dims);
-}
-TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optional<Dims>& dims) {
-  return tensorsolve_compose<TensorRef>(A, B, dims);
-}
-
-// trace(Tensor input) -> Tensor out
-//   out = sum(diagonal(input))
-
-namespace {
-constexpr OpSchema kTraceSchema{"trace", "trace(Tensor input) -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V trace_compose(const V& input) {
-  return sum(diagonal(input, std::int64_t(0), std::int64_t(0), std::int64_t(1)), Dims{}, false, std::nullopt);
-}
-}  // namespace
-
-Storage trace(const Storage& input) { return trace_compose<Storage>(input); }
-TensorRef trace(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return trace(wiring::autocast(kTraceSchema, input));
-  }
-  return trace_compose<TensorRef>(input);
-}
-
-// triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
-//   solution = linalg_solve_triangular(mT(A), b, upper=not upper, unitriangular=unitriangular) if transpose else linalg_solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
-//   cloned_coefficient = clone(A)
-
-namespace {
-constexpr OpSchema kTriangularSolveSchema{"triangular_solve",
-    "triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 2> triangular_solve_compose(const V& b, const V& A, bool upper, bool transpose, bool unitriangular) {
-  const auto solution = (transpose ? linalg_solve_triangular(mT(A), b, !(upper), true, unitriangular)
-      : linalg_solve_triangular(A, b, upper, true, unitriangular));
-  const auto cloned_coefficient = clone(A);
-  return {solution, cloned_coefficient};
-}
-}  // namespace
-
-std::array<Storage, 2> triangular_solve(const Storage& b, const Storage& A, bool upper, bool transpose,
-    bool unitriangular) {
-  return triangular_solve_compose<Storage>(b, A, upper, transpose, unitriangular);
-}
-std::array<TensorRef, 2> triangular_solve(const TensorRef& b, const TensorRef& A, bool upper, bool transpose,
-    bool unitriangular) {
-  return triangular_solve_compose<TensorRef>(b, A, upper, transpose, unitriangular);
-}
-
-// vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out
-//   out = linalg_vander(x, N) if increasing else flip(linalg_vander(x, N), (-1,))
-
-namespace {
-constexpr OpSchema kVanderSchema{"vander", "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V vander_compose(const V& x, std::optional<std::int64_t> N, bool increasing) {
-  return (increasing ? linalg_vander(x, N) : flip(linalg_vander(x, N), Dims{std::int64_t(-1)}));
-}
-}  // namespace
-
-Storage vander(const Storage& x, std::optional<std::int64_t> N, bool increasing) {
-  return vander_compose<Storage>(x, N, increasing);
-}
-TensorRef vander(const TensorRef& x, std::optional<std::int64_t> N, bool increasing) {
-  return vander_compose<TensorRef>(x, N, increasing);
-}
-
-// vdot(Tensor input, Tensor other) -> Tensor out
-//   out = dot(conj(input), other)
-
-namespace {
-constexpr OpSchema kVdotSchema{"vdot", "vdot(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V vdot_compose(const V& input, const V& other) { return dot(conj(input), other); }
-}  // namespace
-
-Storage vdot(const Storage& input, const Storage& other) { return vdot_compose<Storage>(input, other); }
-TensorRef vdot(const TensorRef& input, const TensorRef& other) { return vdot_compose<TensorRef>(input, other); }
-
-// vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
-//   out = sum(conj(x) * y, (dim,))
-
-namespace {
-constexpr OpSchema kVecdotSchema{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", 1, Amp::Lower,
-    true};
-
-template <class V>
-V vecdot_compose(const V& x, const V& y, std::int64_t dim) {
-  return sum(mul(conj(x), y), Dims{dim}, false, std::nullopt);
-}
-}  // namespace
-
-Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim) { return vecdot_compose<Storage>(x, y, dim); }
-TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return vecdot(wiring::autocast(kVecdotSchema, x), wiring::autocast(kVecdotSchema, y), dim);
-  }
-  return vecdot_compose<TensorRef>(x, y, dim);
 }
 
 }  // namespace ops

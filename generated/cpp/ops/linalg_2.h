@@ -5,6 +5,119 @@
 
 namespace tp::ops {
 
+// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
+class TP_API InvExCoreBackward final : public FuncOp<InvExCoreBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"inv_ex_core", "inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "InvExCoreBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"inverse"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  InvExCoreBackward() : FuncOp<InvExCoreBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<InvExCoreBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(InvExCoreBackward)
+};
+
+// ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor out
+class TP_API LdlSolveBackward final : public FuncOp<LdlSolveBackward, 3, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"ldl_solve",
+      "ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LdlSolveBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"LD", "pivots"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool hermitian_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(LdlSolveBackward)
+};
+
+// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
+class TP_API LinalgEigBackward final : public FuncOp<LinalgEigBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_eig",
+      "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgEigBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
+  LinalgEigBackward() : FuncOp<LinalgEigBackward, 1, 2>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEigBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgEigBackward)
+};
+
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+class TP_API LinalgEighBackward final : public FuncOp<LinalgEighBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_eigh",
+      "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgEighBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"eigenvalues", "eigenvectors"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{-1, -2};
+  LinalgEighBackward() : FuncOp<LinalgEighBackward, 1, 2>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgEighBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgEighBackward)
+};
+
+// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
+class TP_API LinalgLuSolveBackward final : public FuncOp<LinalgLuSolveBackward, 3, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_lu_solve",
+      "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "LinalgLuSolveBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"LU", "pivots", "out"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool left_ = false;
+  bool adjoint_ = false;
+
+ protected:
+  TP_NODE_DISPOSE(LinalgLuSolveBackward)
+};
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+class TP_API LinalgQrBackward final : public FuncOp<LinalgQrBackward, 1, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "LinalgQrBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"A", "Q", "R"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, -1, -2};
+  LinalgQrBackward() : FuncOp<LinalgQrBackward, 1, 3>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<LinalgQrBackward, 1, 3>::output_like(0) : output_like_[nr - 1]; }
+
+  std::string mode_;
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(LinalgQrBackward)
+};
+
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 class TP_API LinalgSolveBackward final : public FuncOp<LinalgSolveBackward, 2, 2> {
  public:
@@ -114,96 +227,84 @@ class TP_API LuCoreBackward final : public FuncOp<LuCoreBackward, 1, 2> {
   TP_NODE_DISPOSE(LuCoreBackward)
 };
 
-// matmul(Tensor input, Tensor other) -> Tensor out
-class TP_API MatmulBackward final : public FuncOp<MatmulBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"matmul", "matmul(Tensor input, Tensor other) -> Tensor out", 1, Amp::Lower,
-      true};
-  static constexpr const char* kName = "MatmulBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
+TP_API std::array<Storage, 2> inv_ex_core(const Storage& A);
+TP_API std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);
 
- protected:
-  TP_NODE_DISPOSE(MatmulBackward)
-};
+// kron(Tensor input, Tensor other) -> Tensor out
+TP_API Storage kron(const Storage& input, const Storage& other);
+TP_API TensorRef kron(const TensorRef& input, const TensorRef& other);
 
-// matrix_exp(Tensor input) -> Tensor out
-class TP_API MatrixExpBackward final : public FuncOp<MatrixExpBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"matrix_exp", "matrix_exp(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MatrixExpBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// ldl_core(Tensor A, bool hermitian) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)
+TP_API std::array<Storage, 3> ldl_core(const Storage& A, bool hermitian);
+TP_API std::array<TensorRef, 3> ldl_core(const TensorRef& A, bool hermitian);
 
- protected:
-  TP_NODE_DISPOSE(MatrixExpBackward)
-};
+// ldl_factor(Tensor A, *, bool hermitian=False) -> (Tensor LD, Tensor<i32> pivots)
+TP_API std::array<Storage, 2> ldl_factor(const Storage& A, bool hermitian);
+TP_API std::array<TensorRef, 2> ldl_factor(const TensorRef& A, bool hermitian);
 
-// mm(Tensor input, Tensor mat2) -> Tensor out
-class TP_API MmBackward final : public FuncOp<MmBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"mm", "mm(Tensor input, Tensor mat2) -> Tensor out", 1, Amp::Lower, true};
-  static constexpr const char* kName = "MmBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "mat2"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor<i32> pivots, Tensor<i32> info)
+TP_API std::array<Storage, 3> ldl_factor_ex(const Storage& A, bool hermitian, bool check_errors);
+TP_API std::array<TensorRef, 3> ldl_factor_ex(const TensorRef& A, bool hermitian, bool check_errors);
 
- protected:
-  TP_NODE_DISPOSE(MmBackward)
-};
+// ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor out
+TP_API Storage ldl_solve(const Storage& LD, const Storage& pivots, const Storage& B, bool hermitian);
+TP_API TensorRef ldl_solve(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian);
 
-// mv(Tensor input, Tensor vec) -> Tensor out
-class TP_API MvBackward final : public FuncOp<MvBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"mv", "mv(Tensor input, Tensor vec) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MvBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "vec"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out
+TP_API Storage linalg_cholesky(const Storage& A, bool upper);
+TP_API TensorRef linalg_cholesky(const TensorRef& A, bool upper);
 
- protected:
-  TP_NODE_DISPOSE(MvBackward)
-};
+// linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out
+TP_API Storage linalg_cross(const Storage& input, const Storage& other, std::int64_t dim);
+TP_API TensorRef linalg_cross(const TensorRef& input, const TensorRef& other, std::int64_t dim);
 
-// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
-class TP_API PinvCoreBackward final : public FuncOp<PinvCoreBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"pinv_core",
-      "pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "PinvCoreBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"A", "out"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
+TP_API std::array<Storage, 2> linalg_eig(const Storage& A);
+TP_API std::array<TensorRef, 2> linalg_eig(const TensorRef& A);
 
- protected:
-  TP_NODE_DISPOSE(PinvCoreBackward)
-};
+// linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
+TP_API std::array<Storage, 2> linalg_eigh(const Storage& A, std::string_view UPLO);
+TP_API std::array<TensorRef, 2> linalg_eigh(const TensorRef& A, std::string_view UPLO);
 
-// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
-class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "SlogdetBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"A", "sign"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
-  SlogdetBackward() : FuncOp<SlogdetBackward, 1, 2>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<SlogdetBackward, 1, 2>::output_like(0) : output_like_[nr - 1]; }
+// linalg_eigvals(Tensor A) -> Tensor out
+TP_API Storage linalg_eigvals(const Storage& A);
+TP_API TensorRef linalg_eigvals(const TensorRef& A);
 
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+// linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor out
+TP_API Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
+TP_API TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
 
- protected:
-  TP_NODE_DISPOSE(SlogdetBackward)
-};
+// linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
+TP_API std::array<Storage, 4> linalg_lstsq(const Storage& A, const Storage& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver);
+TP_API std::array<TensorRef, 4> linalg_lstsq(const TensorRef& A, const TensorRef& B, std::optional<double> rcond,
+    std::optional<std::string_view> driver);
+
+// linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
+TP_API std::array<Storage, 3> linalg_lu(const Storage& A, bool pivot);
+TP_API std::array<TensorRef, 3> linalg_lu(const TensorRef& A, bool pivot);
+
+// linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out
+TP_API Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
+TP_API TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left,
+    bool adjoint);
+
+// linalg_norm(Tensor A, Scalar? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage linalg_norm(const Storage& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
+    bool keepdim, std::optional<Dtype> dtype);
+TP_API TensorRef linalg_norm(const TensorRef& A, const std::optional<Scalar>& ord, const std::optional<Dims>& dim,
+    bool keepdim, std::optional<Dtype> dtype);
+
+// linalg_norm(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor out
+TP_API Storage linalg_norm(const Storage& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+TP_API TensorRef linalg_norm(const TensorRef& A, std::string_view ord, const std::optional<Dims>& dim, bool keepdim,
+    std::optional<Dtype> dtype);
+
+// linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
+TP_API std::array<Storage, 2> linalg_qr(const Storage& A, std::string_view mode);
+TP_API std::array<TensorRef, 2> linalg_qr(const TensorRef& A, std::string_view mode);
 
 // linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out
 TP_API Storage linalg_solve(const Storage& A, const Storage& B, bool left);
@@ -253,122 +354,5 @@ TP_API std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, boo
 // lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out
 TP_API Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TP_API TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
-
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
-TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
-
-// lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
-TP_API std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
-    bool unpack_pivots);
-TP_API std::array<TensorRef, 3> lu_unpack(const TensorRef& LU_data, const TensorRef& LU_pivots, bool unpack_data,
-    bool unpack_pivots);
-
-// matmul(Tensor input, Tensor other) -> Tensor out
-TP_API Storage matmul(const Storage& input, const Storage& other);
-TP_API TensorRef matmul(const TensorRef& input, const TensorRef& other);
-
-// matrix_exp(Tensor input) -> Tensor out
-TP_API Storage matrix_exp(const Storage& input);
-TP_API TensorRef matrix_exp(const TensorRef& input);
-
-// matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-TP_API Storage matrix_norm(const Storage& A, const Scalar& ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-TP_API TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-
-// matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-TP_API Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-TP_API TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-
-// matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor<i64> out
-TP_API Storage matrix_rank(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-TP_API TensorRef matrix_rank(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol,
-    bool hermitian);
-
-// matrix_rank(Tensor A, float tol, bool hermitian=False) -> Tensor<i64> out
-TP_API Storage matrix_rank(const Storage& A, double tol, bool hermitian);
-TP_API TensorRef matrix_rank(const TensorRef& A, double tol, bool hermitian);
-
-// mm(Tensor input, Tensor mat2) -> Tensor out
-TP_API Storage mm(const Storage& input, const Storage& mat2);
-TP_API TensorRef mm(const TensorRef& input, const TensorRef& mat2);
-
-// mv(Tensor input, Tensor vec) -> Tensor out
-TP_API Storage mv(const Storage& input, const Storage& vec);
-TP_API TensorRef mv(const TensorRef& input, const TensorRef& vec);
-
-// outer(Tensor input, Tensor vec2) -> Tensor out
-TP_API Storage outer(const Storage& input, const Storage& vec2);
-TP_API TensorRef outer(const TensorRef& input, const TensorRef& vec2);
-
-// pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor out
-TP_API Storage pinv(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-TP_API TensorRef pinv(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-
-// pinv(Tensor A, float rcond, bool hermitian=False) -> Tensor out
-TP_API Storage pinv(const Storage& A, double rcond, bool hermitian);
-TP_API TensorRef pinv(const TensorRef& A, double rcond, bool hermitian);
-
-// pinv_core(Tensor A, float? atol, float? rtol, bool hermitian) -> Tensor out
-TP_API Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-TP_API TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-
-// pinverse(Tensor input, float rcond=1e-15) -> Tensor out
-TP_API Storage pinverse(const Storage& input, double rcond);
-TP_API TensorRef pinverse(const TensorRef& input, double rcond);
-
-// qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
-TP_API std::array<Storage, 2> qr(const Storage& input, bool some);
-TP_API std::array<TensorRef, 2> qr(const TensorRef& input, bool some);
-
-// refused(Tensor A, str message) -> Tensor out
-TP_API Storage refused(const Storage& A, std::string_view message);
-TP_API TensorRef refused(const TensorRef& A, std::string_view message);
-
-// slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
-TP_API std::array<Storage, 2> slogdet(const Storage& A);
-TP_API std::array<TensorRef, 2> slogdet(const TensorRef& A);
-
-// solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
-TP_API std::array<Storage, 2> solve_ex(const Storage& A, const Storage& B, bool left, bool check_errors);
-TP_API std::array<TensorRef, 2> solve_ex(const TensorRef& A, const TensorRef& B, bool left, bool check_errors);
-
-// svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
-TP_API std::array<Storage, 3> svd(const Storage& input, bool some, bool compute_uv);
-TP_API std::array<TensorRef, 3> svd(const TensorRef& input, bool some, bool compute_uv);
-
-// tensorinv(Tensor A, int ind=2) -> Tensor out
-TP_API Storage tensorinv(const Storage& A, std::int64_t ind);
-TP_API TensorRef tensorinv(const TensorRef& A, std::int64_t ind);
-
-// tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out
-TP_API Storage tensorsolve(const Storage& A, const Storage& B, const std::optional<Dims>& dims);
-TP_API TensorRef tensorsolve(const TensorRef& A, const TensorRef& B, const std::optional<Dims>& dims);
-
-// trace(Tensor input) -> Tensor out
-TP_API Storage trace(const Storage& input);
-TP_API TensorRef trace(const TensorRef& input);
-
-// triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
-TP_API std::array<Storage, 2> triangular_solve(const Storage& b, const Storage& A, bool upper, bool transpose,
-    bool unitriangular);
-TP_API std::array<TensorRef, 2> triangular_solve(const TensorRef& b, const TensorRef& A, bool upper, bool transpose,
-    bool unitriangular);
-
-// vander(Tensor x, int? N=None, bool increasing=False) -> Tensor out
-TP_API Storage vander(const Storage& x, std::optional<std::int64_t> N, bool increasing);
-TP_API TensorRef vander(const TensorRef& x, std::optional<std::int64_t> N, bool increasing);
-
-// vdot(Tensor input, Tensor other) -> Tensor out
-TP_API Storage vdot(const Storage& input, const Storage& other);
-TP_API TensorRef vdot(const TensorRef& input, const TensorRef& other);
-
-// vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
-TP_API Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim);
-TP_API TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim);
 
 }  // namespace tp::ops

@@ -36,12 +36,12 @@ constexpr OpSchema kBitwiseAndSchema{"bitwise_and", "bitwise_and(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseAndSpec{&kBitwiseAndSchema, 2};
 
-TensorRef bitwise_and_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_and_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_and(in[0], in[1]));
 }
 
-TensorRef bitwise_and__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_and__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseAndSchema, {&input, &other});
   ops::bitwise_and_(in[0], in[1]);
   return input;
@@ -52,13 +52,13 @@ Storage bitwise_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseAndSpec, loops[kBitwiseAnd], {&input, &other});
 }
 TensorRef bitwise_and(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_and_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_and__batched(input, other);
   wiring::check_inplace(kBitwiseAndSchema, input, false);
   kernels::elementwise_into(kBitwiseAndSpec, loops[kBitwiseAnd], input->storage(), {&input->storage(),
@@ -67,7 +67,7 @@ TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseAndSchema, out_, bitwise_and(input, other));
   wiring::check_out(kBitwiseAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -89,12 +89,12 @@ constexpr OpSchema kBitwiseLeftShiftSchema{"bitwise_left_shift",
     "bitwise_left_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseLeftShiftSpec{&kBitwiseLeftShiftSchema, 2};
 
-TensorRef bitwise_left_shift_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_left_shift_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_left_shift(in[0], in[1]));
 }
 
-TensorRef bitwise_left_shift__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_left_shift__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseLeftShiftSchema, {&input, &other});
   ops::bitwise_left_shift_(in[0], in[1]);
   return input;
@@ -105,13 +105,13 @@ Storage bitwise_left_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], {&input, &other});
 }
 TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_left_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_left_shift__batched(input, other);
   wiring::check_inplace(kBitwiseLeftShiftSchema, input, false);
   kernels::elementwise_into(kBitwiseLeftShiftSpec, loops[kBitwiseLeftShift], input->storage(), {&input->storage(),
@@ -120,7 +120,7 @@ TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_left_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseLeftShiftSchema, out_, bitwise_left_shift(input, other));
   wiring::check_out(kBitwiseLeftShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -141,12 +141,12 @@ namespace {
 constexpr OpSchema kBitwiseNotSchema{"bitwise_not", "bitwise_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseNotSpec{&kBitwiseNotSchema, 1};
 
-TensorRef bitwise_not_batched(const TensorRef& input) {
+TP_COLD TensorRef bitwise_not_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bitwise_not(in[0]));
 }
 
-TensorRef bitwise_not__batched(const TensorRef& input) {
+TP_COLD TensorRef bitwise_not__batched(const TensorRef& input) {
   const batch::InPlace in(kBitwiseNotSchema, {&input});
   ops::bitwise_not_(in[0]);
   return input;
@@ -157,13 +157,13 @@ Storage bitwise_not(const Storage& input) {
   return kernels::elementwise(kBitwiseNotSpec, loops[kBitwiseNot], {&input});
 }
 TensorRef bitwise_not(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bitwise_not_batched(input);
   TensorRef out = wiring::wrap(bitwise_not(input->storage()));
   return out;
 }
 TensorRef bitwise_not_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bitwise_not__batched(input);
   wiring::check_inplace(kBitwiseNotSchema, input, false);
   kernels::elementwise_into(kBitwiseNotSpec, loops[kBitwiseNot], input->storage(), {&input->storage()});
@@ -171,7 +171,7 @@ TensorRef bitwise_not_(const TensorRef& input) {
   return input;
 }
 TensorRef bitwise_not_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kBitwiseNotSchema, out_, bitwise_not(input));
   wiring::check_out(kBitwiseNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -192,12 +192,12 @@ constexpr OpSchema kBitwiseOrSchema{"bitwise_or", "bitwise_or(Tensor input, Tens
     true};
 constexpr ElementwiseSpec kBitwiseOrSpec{&kBitwiseOrSchema, 2};
 
-TensorRef bitwise_or_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_or_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_or(in[0], in[1]));
 }
 
-TensorRef bitwise_or__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_or__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseOrSchema, {&input, &other});
   ops::bitwise_or_(in[0], in[1]);
   return input;
@@ -208,13 +208,13 @@ Storage bitwise_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseOrSpec, loops[kBitwiseOr], {&input, &other});
 }
 TensorRef bitwise_or(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_or_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_or__batched(input, other);
   wiring::check_inplace(kBitwiseOrSchema, input, false);
   kernels::elementwise_into(kBitwiseOrSpec, loops[kBitwiseOr], input->storage(), {&input->storage(),
@@ -223,7 +223,7 @@ TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseOrSchema, out_, bitwise_or(input, other));
   wiring::check_out(kBitwiseOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -245,12 +245,12 @@ constexpr OpSchema kBitwiseRightShiftSchema{"bitwise_right_shift",
     "bitwise_right_shift(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseRightShiftSpec{&kBitwiseRightShiftSchema, 2};
 
-TensorRef bitwise_right_shift_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_right_shift_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_right_shift(in[0], in[1]));
 }
 
-TensorRef bitwise_right_shift__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_right_shift__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseRightShiftSchema, {&input, &other});
   ops::bitwise_right_shift_(in[0], in[1]);
   return input;
@@ -261,13 +261,13 @@ Storage bitwise_right_shift(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], {&input, &other});
 }
 TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_right_shift_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_right_shift__batched(input, other);
   wiring::check_inplace(kBitwiseRightShiftSchema, input, false);
   kernels::elementwise_into(kBitwiseRightShiftSpec, loops[kBitwiseRightShift], input->storage(), {&input->storage(),
@@ -276,7 +276,7 @@ TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_right_shift_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseRightShiftSchema, out_, bitwise_right_shift(input, other));
   wiring::check_out(kBitwiseRightShiftSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -298,12 +298,12 @@ constexpr OpSchema kBitwiseXorSchema{"bitwise_xor", "bitwise_xor(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kBitwiseXorSpec{&kBitwiseXorSchema, 2};
 
-TensorRef bitwise_xor_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_xor_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::bitwise_xor(in[0], in[1]));
 }
 
-TensorRef bitwise_xor__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef bitwise_xor__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kBitwiseXorSchema, {&input, &other});
   ops::bitwise_xor_(in[0], in[1]);
   return input;
@@ -314,13 +314,13 @@ Storage bitwise_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kBitwiseXorSpec, loops[kBitwiseXor], {&input, &other});
 }
 TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_xor_batched(input, other);
   TensorRef out = wiring::wrap(bitwise_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_xor__batched(input, other);
   wiring::check_inplace(kBitwiseXorSchema, input, false);
   kernels::elementwise_into(kBitwiseXorSpec, loops[kBitwiseXor], input->storage(), {&input->storage(),
@@ -329,7 +329,7 @@ TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef bitwise_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kBitwiseXorSchema, out_, bitwise_xor(input, other));
   wiring::check_out(kBitwiseXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -351,12 +351,12 @@ constexpr OpSchema kLogicalAndSchema{"logical_and", "logical_and(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalAndSpec{&kLogicalAndSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_and_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_and_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_and(in[0], in[1]));
 }
 
-TensorRef logical_and__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_and__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalAndSchema, {&input, &other});
   ops::logical_and_(in[0], in[1]);
   return input;
@@ -367,13 +367,13 @@ Storage logical_and(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalAndSpec, loops[kLogicalAnd], {&input, &other});
 }
 TensorRef logical_and(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_and_batched(input, other);
   TensorRef out = wiring::wrap(logical_and(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_and__batched(input, other);
   wiring::check_inplace(kLogicalAndSchema, input, false);
   kernels::elementwise_into(kLogicalAndSpec, loops[kLogicalAnd], input->storage(), {&input->storage(),
@@ -382,7 +382,7 @@ TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_and_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalAndSchema, out_, logical_and(input, other));
   wiring::check_out(kLogicalAndSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -403,12 +403,12 @@ namespace {
 constexpr OpSchema kLogicalNotSchema{"logical_not", "logical_not(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalNotSpec{&kLogicalNotSchema, 1, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_not_batched(const TensorRef& input) {
+TP_COLD TensorRef logical_not_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logical_not(in[0]));
 }
 
-TensorRef logical_not__batched(const TensorRef& input) {
+TP_COLD TensorRef logical_not__batched(const TensorRef& input) {
   const batch::InPlace in(kLogicalNotSchema, {&input});
   ops::logical_not_(in[0]);
   return input;
@@ -419,13 +419,13 @@ Storage logical_not(const Storage& input) {
   return kernels::elementwise(kLogicalNotSpec, loops[kLogicalNot], {&input});
 }
 TensorRef logical_not(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logical_not_batched(input);
   TensorRef out = wiring::wrap(logical_not(input->storage()));
   return out;
 }
 TensorRef logical_not_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logical_not__batched(input);
   wiring::check_inplace(kLogicalNotSchema, input, false);
   kernels::elementwise_into(kLogicalNotSpec, loops[kLogicalNot], input->storage(), {&input->storage()});
@@ -433,7 +433,7 @@ TensorRef logical_not_(const TensorRef& input) {
   return input;
 }
 TensorRef logical_not_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(kLogicalNotSchema, out_, logical_not(input));
   wiring::check_out(kLogicalNotSchema, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -454,12 +454,12 @@ constexpr OpSchema kLogicalOrSchema{"logical_or", "logical_or(Tensor input, Tens
     true};
 constexpr ElementwiseSpec kLogicalOrSpec{&kLogicalOrSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_or_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_or_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_or(in[0], in[1]));
 }
 
-TensorRef logical_or__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_or__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalOrSchema, {&input, &other});
   ops::logical_or_(in[0], in[1]);
   return input;
@@ -470,13 +470,13 @@ Storage logical_or(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalOrSpec, loops[kLogicalOr], {&input, &other});
 }
 TensorRef logical_or(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_or_batched(input, other);
   TensorRef out = wiring::wrap(logical_or(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_or__batched(input, other);
   wiring::check_inplace(kLogicalOrSchema, input, false);
   kernels::elementwise_into(kLogicalOrSpec, loops[kLogicalOr], input->storage(), {&input->storage(),
@@ -485,7 +485,7 @@ TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_or_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalOrSchema, out_, logical_or(input, other));
   wiring::check_out(kLogicalOrSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};
@@ -507,12 +507,12 @@ constexpr OpSchema kLogicalXorSchema{"logical_xor", "logical_xor(Tensor input, T
     Amp::Keep, true};
 constexpr ElementwiseSpec kLogicalXorSpec{&kLogicalXorSchema, 2, 0, Promote::Common, OutKind::Bool};
 
-TensorRef logical_xor_batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_xor_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::logical_xor(in[0], in[1]));
 }
 
-TensorRef logical_xor__batched(const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logical_xor__batched(const TensorRef& input, const TensorRef& other) {
   const batch::InPlace in(kLogicalXorSchema, {&input, &other});
   ops::logical_xor_(in[0], in[1]);
   return input;
@@ -523,13 +523,13 @@ Storage logical_xor(const Storage& input, const Storage& other) {
   return kernels::elementwise(kLogicalXorSpec, loops[kLogicalXor], {&input, &other});
 }
 TensorRef logical_xor(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_xor_batched(input, other);
   TensorRef out = wiring::wrap(logical_xor(input->storage(), other->storage()));
   return out;
 }
 TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other))
+  if (TP_UNLIKELY(batch::any(input, other)))
     return logical_xor__batched(input, other);
   wiring::check_inplace(kLogicalXorSchema, input, false);
   kernels::elementwise_into(kLogicalXorSpec, loops[kLogicalXor], input->storage(), {&input->storage(),
@@ -538,7 +538,7 @@ TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {
   return input;
 }
 TensorRef logical_xor_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, other, out_))
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
     return batch::assign_out(kLogicalXorSchema, out_, logical_xor(input, other));
   wiring::check_out(kLogicalXorSchema, out_, {&input, &other});
   const Storage* const operands[] = {&input->storage(), &other->storage()};

@@ -6,17 +6,52 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/copy.h"
+#include "kernels/float_parts.h"
 
 namespace tp {
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage complex(const Storage& real, const Storage& imag);
+TensorRef complex(const TensorRef& real, const TensorRef& imag);
 Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage imag(const Storage& input);
 TensorRef imag(const TensorRef& input);
+Storage isclose_real(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
+TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
+Storage isfinite(const Storage& input);
+TensorRef isfinite(const TensorRef& input);
+Storage isnan(const Storage& input);
+TensorRef isnan(const TensorRef& input);
+Storage ldexp(const Storage& input, const Storage& other);
+TensorRef ldexp(const TensorRef& input, const TensorRef& other);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage logical_or(const Storage& input, const Storage& other);
+TensorRef logical_or(const TensorRef& input, const TensorRef& other);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage nan_replaced(const Storage& input, double none, double high, double low);
+TensorRef nan_replaced(const TensorRef& input, double none, double high, double low);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
+Storage nextafter_wide(const Storage& input, const Storage& other);
+TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other);
+Storage pow(const Storage& input, const Storage& exponent);
+TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 
@@ -29,19 +64,19 @@ namespace {
 template <class V>
 V cast_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
-TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
+TP_COLD TensorRef cast_batched(const TensorRef& input, Dtype dtype) {
   const batch::Leading in(CastBackward::schema_v1, {input});
   return in.wrap(ops::cast(in[0], dtype));
 }
 
-void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
+TP_COLD void cast_set_tangent(const TensorRef& out, const TensorRef& input, Dtype dtype) {
   wiring::set_tangent(out, as_tangent(cast(wiring::tangent(input), dtype), out));
 }
 }  // namespace
 
 Storage cast(const Storage& input, Dtype dtype) { return kernels::cast(CastBackward::schema_v1, input, dtype); }
 TensorRef cast(const TensorRef& input, Dtype dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cast_batched(input, dtype);
   TensorRef out = wiring::wrap(cast(input->storage(), dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -81,19 +116,19 @@ namespace {
 template <class V>
 V clone_vjp_input(const V& g) { return g; }
 
-TensorRef clone_batched(const TensorRef& input) {
+TP_COLD TensorRef clone_batched(const TensorRef& input) {
   const batch::Leading in(CloneBackward::schema_v1, {input});
   return in.wrap(ops::clone(in[0]));
 }
 
-void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void clone_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(clone(wiring::tangent(input)), out));
 }
 }  // namespace
 
 Storage clone(const Storage& input) { return kernels::clone(CloneBackward::schema_v1, input); }
 TensorRef clone(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return clone_batched(input);
   TensorRef out = wiring::wrap(clone(input->storage()));
   if (wiring::records(input)) {
@@ -133,19 +168,19 @@ namespace {
 template <class V>
 V compact_vjp_input(const V& g) { return g; }
 
-TensorRef compact_batched(const TensorRef& input) {
+TP_COLD TensorRef compact_batched(const TensorRef& input) {
   const batch::Leading in(CompactBackward::schema_v1, {input});
   return in.wrap(ops::compact(in[0]));
 }
 
-void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void compact_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(compact(wiring::tangent(input)), out));
 }
 }  // namespace
 
 Storage compact(const Storage& input) { return kernels::contiguous(CompactBackward::schema_v1, input); }
 TensorRef compact(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return compact_batched(input);
   TensorRef out = wiring::wrap(compact(input->storage()));
   if (wiring::records(input)) {
@@ -199,20 +234,20 @@ namespace {
 template <class V>
 V copy_vjp_src(const V& g, const Shape& src_shape) { return sum_to(g, src_shape); }
 
-TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy_batched(const TensorRef& input, const TensorRef& src) {
   const auto call = [&](const TensorRef& input, const TensorRef& src) { return ops::copy(input, src); };
   const auto loop = [&] { return batch::loop({CopyBackward::schema_v1, {input, src}},
       [&](const batch::Samples& samples) { return ops::copy(samples[0], samples[1]); }); };
   return batch::rules::copy(CopyBackward::schema_v1, call, loop, input, src);
 }
 
-TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
+TP_COLD TensorRef copy__batched(const TensorRef& input, const TensorRef& src) {
   const batch::InPlace in(CopyBackward::schema_v1, {&input, &src}, 3);
   ops::copy_(in[0], in[1]);
   return input;
 }
 
-void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
+TP_COLD void copy_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& src) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(src)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -225,7 +260,7 @@ void copy_set_tangent(const TensorRef& out, const TensorRef& input, const Tensor
 
 Storage copy(const Storage& input, const Storage& src) { return kernels::copy(CopyBackward::schema_v1, input, src); }
 TensorRef copy(const TensorRef& input, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return copy_batched(input, src);
   TensorRef out = wiring::wrap(copy(input->storage(), src->storage()));
   if (wiring::records(input, src)) {
@@ -241,13 +276,13 @@ TensorRef copy(const TensorRef& input, const TensorRef& src) {
   return out;
 }
 TensorRef copy_(const TensorRef& input, const TensorRef& src) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, src))
+  if (TP_UNLIKELY(batch::any(input, src)))
     return copy__batched(input, src);
   const bool record = wiring::records(input, src);
   wiring::check_inplace(CopyBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
-    dual = copy(input, src);
+    dual = copy(wiring::before_change(input, input), wiring::before_change(src, input));
   Ref<CopyBackward> node;
   if (record) {
     node = make_node<CopyBackward>();
@@ -287,7 +322,7 @@ namespace {
 constexpr OpSchema kEmptyLikeSchema{"empty_like", "empty_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef empty_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::empty_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kEmptyLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::empty_like(samples[0], dtype); }); };
@@ -301,10 +336,10 @@ V empty_like_compose(const V& input, std::optional<Dtype> dtype) {
 }  // namespace
 
 Storage empty_like(const Storage& input, std::optional<Dtype> dtype) {
-  return empty_like_compose<Storage>(input, dtype);
+  return on_tensors([&] { return empty_like(tensors_of(input), dtype); });
 }
 TensorRef empty_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return empty_like_batched(input, dtype);
   return empty_like_compose<TensorRef>(input, dtype);
 }
@@ -319,14 +354,14 @@ namespace {
 template <class V>
 V fill_vjp_value(const V& g) { return sum(g, Dims{}, false, std::nullopt); }
 
-TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
+TP_COLD TensorRef fill_batched(const TensorRef& input, const TensorRef& value) {
   const auto call = [&](const TensorRef& input, const TensorRef& value) { return ops::fill(input, value); };
   const auto loop = [&] { return batch::loop({FillBackward::schema_v1, {input, value}},
       [&](const batch::Samples& samples) { return ops::fill(samples[0], samples[1]); }); };
   return batch::rules::copy(FillBackward::schema_v1, call, loop, input, value);
 }
 
-void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
+TP_COLD void fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& value) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(value)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -341,7 +376,7 @@ Storage fill(const Storage& input, const Storage& value) {
   return kernels::fill(FillBackward::schema_v1, input, value);
 }
 TensorRef fill(const TensorRef& input, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+  if (TP_UNLIKELY(batch::any(input, value)))
     return fill_batched(input, value);
   TensorRef out = wiring::wrap(fill(input->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -357,13 +392,13 @@ TensorRef fill(const TensorRef& input, const TensorRef& value) {
   return out;
 }
 TensorRef fill_(const TensorRef& input, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, value))
+  if (TP_UNLIKELY(batch::any(input, value)))
     return batch::assign(FillBackward::schema_v1, input, fill(batch::kept(input, value), value));
   const bool record = wiring::records(input, value);
   wiring::check_inplace(FillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = fill(input, value);
+    dual = fill(wiring::before_change(input, input), wiring::before_change(value, input));
   Ref<FillBackward> node;
   if (record) {
     node = make_node<FillBackward>();
@@ -396,6 +431,130 @@ GraphGradVec FillBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out
+//   out = pow(cast(input, "c128"), cast(exponent, "c128")) if is_complex(dtype(input)) or is_complex(dtype(exponent)) else pow(cast(input, "f64"), cast(exponent, "f64"))
+
+namespace {
+constexpr OpSchema kFloatPowerSchema{"float_power", "float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V float_power_compose(const V& input, const V& exponent) {
+  return ((is_complex(dtype(input))) || (is_complex(dtype(exponent))) ? pow(cast(input, Dtype::C128), cast(exponent,
+      Dtype::C128)) : pow(cast(input, Dtype::F64), cast(exponent, Dtype::F64)));
+}
+}  // namespace
+
+Storage float_power(const Storage& input, const Storage& exponent) {
+  return on_tensors([&] { return float_power(tensors_of(input), tensors_of(exponent)); });
+}
+TensorRef float_power(const TensorRef& input, const TensorRef& exponent) {
+  return float_power_compose<TensorRef>(input, exponent);
+}
+TensorRef float_power_(const TensorRef& input, const TensorRef& exponent) {
+  if (TP_UNLIKELY(batch::any(input, exponent)))
+    return batch::assign(kFloatPowerSchema, input, float_power(batch::kept(input, exponent), exponent));
+  const bool record = wiring::records(input, exponent);
+  wiring::check_inplace(kFloatPowerSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &exponent}))
+    dual = float_power(wiring::before_change(input, input), wiring::before_change(exponent, input));
+  TensorRef result = record ? float_power(clone(input), exponent) : float_power(input, exponent);
+  kernels::copy_broadcast("float_power_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// float_power(Scalar input, Tensor exponent) -> Tensor out
+//   out = pow(cast(input, "c128"), cast(exponent, "c128")) if is_complex(dtype(input)) or is_complex(dtype(exponent)) else pow(cast(input, "f64"), cast(exponent, "f64"))
+
+namespace {
+constexpr OpSchema kFloatPower1Schema{"float_power", "float_power(Scalar input, Tensor exponent) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V float_power_1_compose(const Scalar& input, const V& exponent) {
+  return ((is_complex(dtype(number<V>(input)))) || (is_complex(dtype(exponent))) ? pow(cast(number<V>(input),
+      Dtype::C128), cast(exponent, Dtype::C128)) : pow(cast(number<V>(input), Dtype::F64), cast(exponent, Dtype::F64)));
+}
+}  // namespace
+
+Storage float_power(const Scalar& input, const Storage& exponent) {
+  return on_tensors([&] { return float_power(input, tensors_of(exponent)); });
+}
+TensorRef float_power(const Scalar& input, const TensorRef& exponent) {
+  return float_power_1_compose<TensorRef>(input, exponent);
+}
+
+// frexp(Tensor input) -> (Tensor mantissa, Tensor<i64> exponent)
+//   vjp input = ldexp(g_mantissa, -exponent)
+//   saves: exponent
+
+namespace {
+
+template <class V>
+V frexp_vjp_input(const V& g_mantissa, const V& exponent) { return ldexp(g_mantissa, neg(exponent)); }
+
+TP_COLD std::array<TensorRef, 2> frexp_batched(const TensorRef& input) {
+  return batch::loop({FrexpBackward::schema_v1, {input}},
+      [&](const batch::Samples& samples) { return ops::frexp(samples[0]); });
+}
+
+TP_COLD void frexp_set_tangent(const TensorRef& mantissa, const TensorRef& exponent, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  const std::vector<TensorRef> outs = {mantissa};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_mantissa = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(frexp_vjp_input<TensorRef>(g_mantissa, wiring::primal(exponent)), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 2> frexp(const Storage& input) {
+  check_dtype(FrexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::frexp(FrexpBackward::schema_v1, input);
+}
+std::array<TensorRef, 2> frexp(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return frexp_batched(input);
+  std::array<Storage, 2> results = frexp(input->storage());
+  TensorRef mantissa = wiring::wrap(std::move(results[0]));
+  TensorRef exponent = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<FrexpBackward>();
+    FrexpBackward& back = *node;
+    back.set_output(mantissa->storage());
+    back.output_like_[0] = Storage(BlockRef(), exponent->dtype(), exponent->sizes());
+    back.set_input(0, input);
+    wiring::attach(mantissa, NodeRef::share(&back), 0);
+    back.save(0, exponent);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { frexp_set_tangent(mantissa, exponent, input); });
+  return {mantissa, exponent};
+}
+GradVec FrexpBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_mantissa = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(frexp_vjp_input<Storage>(g_mantissa, saved(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec FrexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_mantissa = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(frexp_vjp_input<TensorRef>(g_mantissa, wiring::wrap(saved(0))), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 //   out = full(shape(input), fill_value, dtype=dtype_or(dtype, input))
 
@@ -403,7 +562,7 @@ namespace {
 constexpr OpSchema kFullLikeSchema{"full_like",
     "full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
+TP_COLD TensorRef full_like_batched(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::full_like(input, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kFullLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::full_like(samples[0], fill_value, dtype); }); };
@@ -417,12 +576,63 @@ V full_like_compose(const V& input, const Scalar& fill_value, std::optional<Dtyp
 }  // namespace
 
 Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  return full_like_compose<Storage>(input, fill_value, dtype);
+  return on_tensors([&] { return full_like(tensors_of(input), fill_value, dtype); });
 }
 TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return full_like_batched(input, fill_value, dtype);
   return full_like_compose<TensorRef>(input, fill_value, dtype);
+}
+
+// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor<bool> out
+//   out = isclose_complex(input, other, rtol, atol, equal_nan) if is_complex(dtype(input)) or is_complex(dtype(other)) else isclose_real(input, other, rtol, atol, equal_nan) if is_floating(input) or is_floating(other) else logical_or(input == other, isclose_real(cast(input, "f64"), cast(other, "f64"), rtol, atol, False))
+
+namespace {
+constexpr OpSchema kIscloseSchema{"isclose",
+    "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor<bool> out", 1, Amp::Keep, true};
+
+template <class V>
+V isclose_compose(const V& input, const V& other, double rtol, double atol, bool equal_nan) {
+  if (TP_UNLIKELY(!((rtol >= std::int64_t(0)) && (atol >= std::int64_t(0)))))
+    refuse(kIscloseSchema.name, ErrorKind::Value, "rtol={} and atol={} must not be negative", {rtol, atol});
+  return ((is_complex(dtype(input))) || (is_complex(dtype(other))) ? isclose_complex(input, other, rtol, atol,
+      equal_nan) : ((is_floating(input)) || (is_floating(other)) ? isclose_real(input, other, rtol, atol, equal_nan)
+      : logical_or(eq(input, other), isclose_real(cast(input, Dtype::F64), cast(other, Dtype::F64), rtol, atol,
+      false))));
+}
+}  // namespace
+
+Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
+  return on_tensors([&] { return isclose(tensors_of(input), tensors_of(other), rtol, atol, equal_nan); });
+}
+TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  return isclose_compose<TensorRef>(input, other, rtol, atol, equal_nan);
+}
+
+// isclose_complex(Tensor input, Tensor other, float rtol, float atol, bool equal_nan) -> Tensor<bool> out
+//   finite = logical_and(isfinite(input), isfinite(other))
+//   close = logical_or(input == other, logical_and(finite, abs(input - other) <= atol + rtol * abs(other)))
+//   out = logical_or(close, logical_and(isnan(input), isnan(other))) if equal_nan else close
+
+namespace {
+constexpr OpSchema kIscloseComplexSchema{"isclose_complex",
+    "isclose_complex(Tensor input, Tensor other, float rtol, float atol, bool equal_nan) -> Tensor<bool> out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V isclose_complex_compose(const V& input, const V& other, double rtol, double atol, bool equal_nan) {
+  const auto finite = logical_and(isfinite(input), isfinite(other));
+  const auto close = logical_or(eq(input, other), logical_and(finite, le(abs(sub(input, other, Scalar(1))),
+      add(number<V>(Scalar(atol)), mul(number<V>(Scalar(rtol)), abs(other)), Scalar(1)))));
+  return (equal_nan ? logical_or(close, logical_and(isnan(input), isnan(other))) : V(close));
+}
+}  // namespace
+
+Storage isclose_complex(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan) {
+  return on_tensors([&] { return isclose_complex(tensors_of(input), tensors_of(other), rtol, atol, equal_nan); });
+}
+TensorRef isclose_complex(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
+  return isclose_complex_compose<TensorRef>(input, other, rtol, atol, equal_nan);
 }
 
 // isreal(Tensor input) -> Tensor<bool> out
@@ -438,8 +648,54 @@ V isreal_compose(const V& input) {
 }
 }  // namespace
 
-Storage isreal(const Storage& input) { return isreal_compose<Storage>(input); }
+Storage isreal(const Storage& input) { return on_tensors([&] { return isreal(tensors_of(input)); }); }
 TensorRef isreal(const TensorRef& input) { return isreal_compose<TensorRef>(input); }
+
+// nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor out
+//   a = 0.0 if nan == None else float(nan)
+//   b = largest_of(dtype(input)) if posinf == None else float(posinf)
+//   c = -largest_of(dtype(input)) if neginf == None else float(neginf)
+//   out = complex(nan_replaced(real(input), a, b, c), nan_replaced(imag(input), a, b, c)) if is_complex(dtype(input)) else nan_replaced(input, a, b, c) if is_floating(input) else clone(input)
+
+namespace {
+constexpr OpSchema kNanToNumSchema{"nan_to_num",
+    "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V nan_to_num_compose(const V& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf) {
+  const auto a = (!nan.has_value() ? 0.0 : double(*nan));
+  const auto b = (!posinf.has_value() ? largest_of(dtype(input)) : double(*posinf));
+  const auto c = (!neginf.has_value() ? -largest_of(dtype(input)) : double(*neginf));
+  return (is_complex(dtype(input)) ? complex(nan_replaced(real(input), a, b, c), nan_replaced(imag(input), a, b, c))
+      : (is_floating(input) ? nan_replaced(input, a, b, c) : clone(input)));
+}
+}  // namespace
+
+Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf) {
+  return on_tensors([&] { return nan_to_num(tensors_of(input), nan, posinf, neginf); });
+}
+TensorRef nan_to_num(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf) {
+  return nan_to_num_compose<TensorRef>(input, nan, posinf, neginf);
+}
+TensorRef nan_to_num_(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kNanToNumSchema, input, nan_to_num(batch::kept(input), nan, posinf, neginf));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kNanToNumSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = nan_to_num(wiring::before_change(input, input), nan, posinf, neginf);
+  TensorRef result = record ? nan_to_num(clone(input), nan, posinf, neginf) : nan_to_num(input, nan, posinf, neginf);
+  kernels::copy_broadcast("nan_to_num_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 
 // new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 //   out = full(size, fill_value, dtype=dtype_or(dtype, input))
@@ -448,7 +704,7 @@ namespace {
 constexpr OpSchema kNewFullSchema{"new_full",
     "new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
+TP_COLD TensorRef new_full_batched(const TensorRef& input, const Dims& size, const Scalar& fill_value,
     std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_full(input, size, fill_value, dtype); };
   const auto loop = [&] { return batch::loop({kNewFullSchema, {input}},
@@ -463,10 +719,10 @@ V new_full_compose(const V& input, const Dims& size, const Scalar& fill_value, s
 }  // namespace
 
 Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  return new_full_compose<Storage>(input, size, fill_value, dtype);
+  return on_tensors([&] { return new_full(tensors_of(input), size, fill_value, dtype); });
 }
 TensorRef new_full(const TensorRef& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_full_batched(input, size, fill_value, dtype);
   return new_full_compose<TensorRef>(input, size, fill_value, dtype);
 }
@@ -478,7 +734,7 @@ namespace {
 constexpr OpSchema kNewOnesSchema{"new_ones", "new_ones(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out",
     1, Amp::Keep, true};
 
-TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_ones_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_ones(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewOnesSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_ones(samples[0], size, dtype); }); };
@@ -492,10 +748,10 @@ V new_ones_compose(const V& input, const Dims& size, std::optional<Dtype> dtype)
 }  // namespace
 
 Storage new_ones(const Storage& input, const Dims& size, std::optional<Dtype> dtype) {
-  return new_ones_compose<Storage>(input, size, dtype);
+  return on_tensors([&] { return new_ones(tensors_of(input), size, dtype); });
 }
 TensorRef new_ones(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_ones_batched(input, size, dtype);
   return new_ones_compose<TensorRef>(input, size, dtype);
 }
@@ -507,7 +763,7 @@ namespace {
 constexpr OpSchema kNewZerosSchema{"new_zeros",
     "new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
+TP_COLD TensorRef new_zeros_batched(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::new_zeros(input, size, dtype); };
   const auto loop = [&] { return batch::loop({kNewZerosSchema, {input}},
       [&](const batch::Samples& samples) { return ops::new_zeros(samples[0], size, dtype); }); };
@@ -521,12 +777,69 @@ V new_zeros_compose(const V& input, const Dims& size, std::optional<Dtype> dtype
 }  // namespace
 
 Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> dtype) {
-  return new_zeros_compose<Storage>(input, size, dtype);
+  return on_tensors([&] { return new_zeros(tensors_of(input), size, dtype); });
 }
 TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return new_zeros_batched(input, size, dtype);
   return new_zeros_compose<TensorRef>(input, size, dtype);
+}
+
+// nextafter(Tensor input, Tensor other) -> Tensor out
+//   out = nextafter_half(input, other) if dtype(input) == dtype(other) and (dtype(input) == "f16" or dtype(input) == "bf16") else nextafter_wide(input, other)
+
+namespace {
+constexpr OpSchema kNextafterSchema{"nextafter", "nextafter(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V nextafter_compose(const V& input, const V& other) {
+  return ((dtype(input) == dtype(other)) && ((dtype(input) == Dtype::F16) || (dtype(input) == Dtype::BF16))
+      ? nextafter_half(input, other) : nextafter_wide(input, other));
+}
+}  // namespace
+
+Storage nextafter(const Storage& input, const Storage& other) {
+  return on_tensors([&] { return nextafter(tensors_of(input), tensors_of(other)); });
+}
+TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
+  return nextafter_compose<TensorRef>(input, other);
+}
+TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return batch::assign(kNextafterSchema, input, nextafter(batch::kept(input, other), other));
+  wiring::check_inplace(kNextafterSchema, input, false);
+  TensorRef result = nextafter(input, other);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("nextafter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+
+namespace {
+constexpr OpSchema kNextafterHalfSchema{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out",
+    1, Amp::Keep, true};
+
+TP_COLD TensorRef nextafter_half_batched(const TensorRef& input, const TensorRef& other) {
+  return batch::loop({kNextafterHalfSchema, {input, other}},
+      [&](const batch::Samples& samples) { return ops::nextafter_half(samples[0], samples[1]); });
+}
+}  // namespace
+
+Storage nextafter_half(const Storage& input, const Storage& other) {
+  check_dtype(kNextafterHalfSchema, input, kHalfDtypes);
+  return kernels::nextafter_half(kNextafterHalfSchema, input, other);
+}
+TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return nextafter_half_batched(input, other);
+  TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
+  return out;
 }
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out
@@ -536,7 +849,7 @@ namespace {
 constexpr OpSchema kOnesLikeSchema{"ones_like", "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef ones_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::ones_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kOnesLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::ones_like(samples[0], dtype); }); };
@@ -551,7 +864,7 @@ V ones_like_compose(const V& input, std::optional<Dtype> dtype) {
 
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype) { return ones_like_compose<Storage>(input, dtype); }
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ones_like_batched(input, dtype);
   return ones_like_compose<TensorRef>(input, dtype);
 }
@@ -566,16 +879,16 @@ template <class V>
 V zero_compose(const V& input) { return fill(input, number<V>(Scalar(std::int64_t(0)))); }
 }  // namespace
 
-Storage zero(const Storage& input) { return zero_compose<Storage>(input); }
+Storage zero(const Storage& input) { return on_tensors([&] { return zero(tensors_of(input)); }); }
 TensorRef zero(const TensorRef& input) { return zero_compose<TensorRef>(input); }
 TensorRef zero_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(kZeroSchema, input, zero(batch::kept(input)));
   const bool record = wiring::records(input);
   wiring::check_inplace(kZeroSchema, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = zero(input);
+    dual = zero(wiring::before_change(input, input));
   TensorRef result = record ? zero(clone(input)) : zero(input);
   kernels::copy_broadcast("zero_", input->storage(), result->storage());
   wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
@@ -590,7 +903,7 @@ namespace {
 constexpr OpSchema kZerosLikeSchema{"zeros_like", "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
+TP_COLD TensorRef zeros_like_batched(const TensorRef& input, std::optional<Dtype> dtype) {
   const auto call = [&](const TensorRef& input) { return ops::zeros_like(input, dtype); };
   const auto loop = [&] { return batch::loop({kZerosLikeSchema, {input}},
       [&](const batch::Samples& samples) { return ops::zeros_like(samples[0], dtype); }); };
@@ -607,7 +920,7 @@ Storage zeros_like(const Storage& input, std::optional<Dtype> dtype) {
   return zeros_like_compose<Storage>(input, dtype);
 }
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return zeros_like_batched(input, dtype);
   return zeros_like_compose<TensorRef>(input, dtype);
 }

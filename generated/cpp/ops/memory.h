@@ -75,6 +75,25 @@ class TP_API FillBackward final : public FuncOp<FillBackward, 2, 0> {
   TP_NODE_DISPOSE(FillBackward)
 };
 
+// frexp(Tensor input) -> (Tensor mantissa, Tensor<i64> exponent)
+class TP_API FrexpBackward final : public FuncOp<FrexpBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"frexp", "frexp(Tensor input) -> (Tensor mantissa, Tensor<i64> exponent)", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "FrexpBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"exponent"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  FrexpBackward() : FuncOp<FrexpBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<FrexpBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(FrexpBackward)
+};
+
 // cast(Tensor input, dtype dtype) -> Tensor out
 TP_API Storage cast(const Storage& input, Dtype dtype);
 TP_API TensorRef cast(const TensorRef& input, Dtype dtype);
@@ -105,13 +124,43 @@ TP_API Storage fill(const Storage& input, const Storage& value);
 TP_API TensorRef fill(const TensorRef& input, const TensorRef& value);
 TP_API TensorRef fill_(const TensorRef& input, const TensorRef& value);
 
+// float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out
+TP_API Storage float_power(const Storage& input, const Storage& exponent);
+TP_API TensorRef float_power(const TensorRef& input, const TensorRef& exponent);
+TP_API TensorRef float_power_(const TensorRef& input, const TensorRef& exponent);
+
+// float_power(Scalar input, Tensor exponent) -> Tensor out
+TP_API Storage float_power(const Scalar& input, const Storage& exponent);
+TP_API TensorRef float_power(const Scalar& input, const TensorRef& exponent);
+
+// frexp(Tensor input) -> (Tensor mantissa, Tensor<i64> exponent)
+TP_API std::array<Storage, 2> frexp(const Storage& input);
+TP_API std::array<TensorRef, 2> frexp(const TensorRef& input);
+
 // full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage full_like(const Storage& input, const Scalar& fill_value, std::optional<Dtype> dtype);
 TP_API TensorRef full_like(const TensorRef& input, const Scalar& fill_value, std::optional<Dtype> dtype);
 
+// isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor<bool> out
+TP_API Storage isclose(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
+TP_API TensorRef isclose(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
+
+// isclose_complex(Tensor input, Tensor other, float rtol, float atol, bool equal_nan) -> Tensor<bool> out
+TP_API Storage isclose_complex(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
+TP_API TensorRef isclose_complex(const TensorRef& input, const TensorRef& other, double rtol, double atol,
+    bool equal_nan);
+
 // isreal(Tensor input) -> Tensor<bool> out
 TP_API Storage isreal(const Storage& input);
 TP_API TensorRef isreal(const TensorRef& input);
+
+// nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor out
+TP_API Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf);
+TP_API TensorRef nan_to_num(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf);
+TP_API TensorRef nan_to_num_(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf);
 
 // new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor out
 TP_API Storage new_full(const Storage& input, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype);
@@ -125,6 +174,15 @@ TP_API TensorRef new_ones(const TensorRef& input, const Dims& size, std::optiona
 // new_zeros(Tensor input, int[] size, *, dtype? dtype=None) -> Tensor out
 TP_API Storage new_zeros(const Storage& input, const Dims& size, std::optional<Dtype> dtype);
 TP_API TensorRef new_zeros(const TensorRef& input, const Dims& size, std::optional<Dtype> dtype);
+
+// nextafter(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef nextafter_(const TensorRef& input, const TensorRef& other);
+
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+TP_API Storage nextafter_half(const Storage& input, const Storage& other);
+TP_API TensorRef nextafter_half(const TensorRef& input, const TensorRef& other);
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out
 TP_API Storage ones_like(const Storage& input, std::optional<Dtype> dtype);

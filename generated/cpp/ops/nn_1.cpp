@@ -5,7 +5,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
-#include "kernels/losses.h"
 #include "kernels/pool.h"
 
 namespace tp {
@@ -23,36 +22,34 @@ Storage bce_probs(const Storage& input, const Storage& target);
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
-Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing);
-TensorRef cross_entropy_curvature(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing);
-Storage cross_entropy_index_sum(const Storage& u, const Storage& input, const Storage& target, const Storage& weight,
-    const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
-    double label_smoothing, const Dims& size);
-TensorRef cross_entropy_index_sum(const TensorRef& u, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing, const Dims& size);
-Storage cross_entropy_probs(const Storage& input, const Storage& target, const Storage& weight,
-    std::string_view reduction, double label_smoothing);
-TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::string_view reduction, double label_smoothing);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage drop_selu(const Storage& input, double p, const Dims& sizes);
+TensorRef drop_selu(const TensorRef& input, double p, const Dims& sizes);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
+Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
+    bool cubic, bool align_corners);
 Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
+Storage grid_line(const Storage& like, std::int64_t n, bool align_corners);
+TensorRef grid_line(const TensorRef& like, std::int64_t n, bool align_corners);
+Storage matmul(const Storage& input, const Storage& other);
+TensorRef matmul(const TensorRef& input, const TensorRef& other);
+std::vector<Storage> meshgrid(std::span<const Storage> tensors, std::optional<std::string_view> indexing);
+std::vector<TensorRef> meshgrid(std::span<const TensorRef> tensors, std::optional<std::string_view> indexing);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
     const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps);
 std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
     const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps);
-std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
-std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
+Storage permute(const Storage& input, const Dims& dims);
+TensorRef permute(const TensorRef& input, const Dims& dims);
 Storage plane_gather1d(const Storage& input, const Storage& indices);
 TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
 Storage plane_gather2d(const Storage& input, const Storage& indices);
@@ -69,10 +66,10 @@ Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
 TensorRef relu(const TensorRef& input);
-Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
+Storage reshape(const Storage& input, const Dims& shape);
+TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage stack(std::span<const Storage> tensors, std::int64_t dim);
+TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -81,6 +78,8 @@ Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
+Storage unsqueeze(const Storage& input, std::int64_t dim);
+TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
@@ -98,12 +97,12 @@ V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
   return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
 }
 
-void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -113,7 +112,7 @@ Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool1d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
   if (wiring::records(input)) {
@@ -155,13 +154,13 @@ V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool1dBackwardBackward::schema_v1, {grad}, 3);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool1d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -171,7 +170,7 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool1dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool1d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -213,12 +212,12 @@ V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
   return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
 }
 
-void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -228,7 +227,7 @@ Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool2d_batched(input, output_size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
   if (wiring::records(input)) {
@@ -270,13 +269,13 @@ V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
   return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool2dBackwardBackward::schema_v1, {grad}, 4);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool2d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -286,7 +285,7 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool2dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool2d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -328,12 +327,12 @@ V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
   return adaptive_avg_pool3d_backward(g, input_shape);
 }
 
-TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
   const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
   return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
 }
 
-void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
+TP_COLD void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
 }
 }  // namespace
@@ -343,7 +342,7 @@ Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
   return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
 }
 TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool3d_batched(input, output_size);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -390,13 +389,13 @@ V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
       size(grad_shape, std::int64_t(-1))});
 }
 
-TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
+TP_COLD TensorRef adaptive_avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size) {
   const batch::Fold in(AdaptiveAvgPool3dBackwardBackward::schema_v1, {grad}, 5);
   const auto size_ = in.sizes(size);
   return in.wrap(ops::adaptive_avg_pool3d_backward(in[0], size_));
 }
 
-void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
+TP_COLD void adaptive_avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size) {
   wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_backward(wiring::tangent(grad), size), out));
 }
 }  // namespace
@@ -406,7 +405,7 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
   return kernels::adaptive_avg_pool_slope(AdaptiveAvgPool3dBackwardBackward::schema_v1, grad, size);
 }
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool3d_backward_batched(grad, size);
   TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
   if (wiring::records(grad)) {
@@ -437,24 +436,30 @@ GraphGradVec AdaptiveAvgPool3dBackwardBackward::apply_for_graph(std::span<const 
   return grads;
 }
 
-// adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor out
-//   out = adaptive_max_pool1d_with_indices(input, output_size)[0]
+// adaptive_max_pool1d(Tensor input, int?[1] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = adaptive_max_pool1d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input), -1)))
+//   out = both[0]
+//   indices = both[1]
 
 namespace {
 constexpr OpSchema kAdaptiveMaxPool1dSchema{"adaptive_max_pool1d",
-    "adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor out", 1, Amp::Keep, true};
+    "adaptive_max_pool1d(Tensor input, int?[1] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
 
 template <class V>
-V adaptive_max_pool1d_compose(const V& input, const Dims& output_size) {
-  return std::get<0>(adaptive_max_pool1d_with_indices(input, output_size));
+std::array<V, 2> adaptive_max_pool1d_compose(const V& input, const Dims& output_size, bool) {
+  const auto both = adaptive_max_pool1d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input),
+      std::int64_t(-1))));
+  const auto out = std::get<0>(both);
+  const auto indices = std::get<1>(both);
+  return {out, indices};
 }
 }  // namespace
 
-Storage adaptive_max_pool1d(const Storage& input, const Dims& output_size) {
-  return adaptive_max_pool1d_compose<Storage>(input, output_size);
+std::array<Storage, 2> adaptive_max_pool1d(const Storage& input, const Dims& output_size, bool return_indices) {
+  return on_tensors([&] { return adaptive_max_pool1d(tensors_of(input), output_size, return_indices); });
 }
-TensorRef adaptive_max_pool1d(const TensorRef& input, const Dims& output_size) {
-  return adaptive_max_pool1d_compose<TensorRef>(input, output_size);
+std::array<TensorRef, 2> adaptive_max_pool1d(const TensorRef& input, const Dims& output_size, bool return_indices) {
+  return adaptive_max_pool1d_compose<TensorRef>(input, output_size, return_indices);
 }
 
 // adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> (Tensor out, Tensor<i64> indices)
@@ -472,12 +477,13 @@ TensorRef adaptive_max_pool1d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather1d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool1d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
   return in.wrap(ops::adaptive_max_pool1d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -492,7 +498,7 @@ std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool1dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool1d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool1d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -529,24 +535,30 @@ GraphGradVec AdaptiveMaxPool1dWithIndicesBackward::apply_for_graph(std::span<con
   return grads;
 }
 
-// adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor out
-//   out = adaptive_max_pool2d_with_indices(input, output_size)[0]
+// adaptive_max_pool2d(Tensor input, int?[2] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = adaptive_max_pool2d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input), -2)))
+//   out = both[0]
+//   indices = both[1]
 
 namespace {
 constexpr OpSchema kAdaptiveMaxPool2dSchema{"adaptive_max_pool2d",
-    "adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor out", 1, Amp::Keep, true};
+    "adaptive_max_pool2d(Tensor input, int?[2] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
 
 template <class V>
-V adaptive_max_pool2d_compose(const V& input, const Dims& output_size) {
-  return std::get<0>(adaptive_max_pool2d_with_indices(input, output_size));
+std::array<V, 2> adaptive_max_pool2d_compose(const V& input, const Dims& output_size, bool) {
+  const auto both = adaptive_max_pool2d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input),
+      std::int64_t(-2))));
+  const auto out = std::get<0>(both);
+  const auto indices = std::get<1>(both);
+  return {out, indices};
 }
 }  // namespace
 
-Storage adaptive_max_pool2d(const Storage& input, const Dims& output_size) {
-  return adaptive_max_pool2d_compose<Storage>(input, output_size);
+std::array<Storage, 2> adaptive_max_pool2d(const Storage& input, const Dims& output_size, bool return_indices) {
+  return on_tensors([&] { return adaptive_max_pool2d(tensors_of(input), output_size, return_indices); });
 }
-TensorRef adaptive_max_pool2d(const TensorRef& input, const Dims& output_size) {
-  return adaptive_max_pool2d_compose<TensorRef>(input, output_size);
+std::array<TensorRef, 2> adaptive_max_pool2d(const TensorRef& input, const Dims& output_size, bool return_indices) {
+  return adaptive_max_pool2d_compose<TensorRef>(input, output_size, return_indices);
 }
 
 // adaptive_max_pool2d_with_indices(Tensor input, int[2] output_size) -> (Tensor out, Tensor<i64> indices)
@@ -564,12 +576,13 @@ TensorRef adaptive_max_pool2d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather2d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool2d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
   return in.wrap(ops::adaptive_max_pool2d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -584,7 +597,7 @@ std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool2dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool2d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool2d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -621,24 +634,30 @@ GraphGradVec AdaptiveMaxPool2dWithIndicesBackward::apply_for_graph(std::span<con
   return grads;
 }
 
-// adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor out
-//   out = adaptive_max_pool3d_with_indices(input, output_size)[0]
+// adaptive_max_pool3d(Tensor input, int?[3] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = adaptive_max_pool3d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input), -3)))
+//   out = both[0]
+//   indices = both[1]
 
 namespace {
 constexpr OpSchema kAdaptiveMaxPool3dSchema{"adaptive_max_pool3d",
-    "adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor out", 1, Amp::Keep, true};
+    "adaptive_max_pool3d(Tensor input, int?[3] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
 
 template <class V>
-V adaptive_max_pool3d_compose(const V& input, const Dims& output_size) {
-  return std::get<0>(adaptive_max_pool3d_with_indices(input, output_size));
+std::array<V, 2> adaptive_max_pool3d_compose(const V& input, const Dims& output_size, bool) {
+  const auto both = adaptive_max_pool3d_with_indices(input, kept_sizes(output_size, last_sizes(shape(input),
+      std::int64_t(-3))));
+  const auto out = std::get<0>(both);
+  const auto indices = std::get<1>(both);
+  return {out, indices};
 }
 }  // namespace
 
-Storage adaptive_max_pool3d(const Storage& input, const Dims& output_size) {
-  return adaptive_max_pool3d_compose<Storage>(input, output_size);
+std::array<Storage, 2> adaptive_max_pool3d(const Storage& input, const Dims& output_size, bool return_indices) {
+  return on_tensors([&] { return adaptive_max_pool3d(tensors_of(input), output_size, return_indices); });
 }
-TensorRef adaptive_max_pool3d(const TensorRef& input, const Dims& output_size) {
-  return adaptive_max_pool3d_compose<TensorRef>(input, output_size);
+std::array<TensorRef, 2> adaptive_max_pool3d(const TensorRef& input, const Dims& output_size, bool return_indices) {
+  return adaptive_max_pool3d_compose<TensorRef>(input, output_size, return_indices);
 }
 
 // adaptive_max_pool3d_with_indices(Tensor input, int[3] output_size) -> (Tensor out, Tensor<i64> indices)
@@ -656,12 +675,13 @@ TensorRef adaptive_max_pool3d_with_indices_tangent_input_out(const TensorRef& in
   return plane_gather3d(t, indices);
 }
 
-std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input, const Dims& output_size) {
+TP_COLD std::array<TensorRef, 2> adaptive_max_pool3d_with_indices_batched(const TensorRef& input,
+    const Dims& output_size) {
   const batch::Fold in(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
   return in.wrap(ops::adaptive_max_pool3d_with_indices(in[0], output_size));
 }
 
-void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+TP_COLD void adaptive_max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
     const TensorRef& input) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -676,7 +696,7 @@ std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, co
   return kernels::adaptive_max_pool(AdaptiveMaxPool3dWithIndicesBackward::schema_v1, input, output_size);
 }
 std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return adaptive_max_pool3d_with_indices_batched(input, output_size);
   std::array<Storage, 2> results = adaptive_max_pool3d_with_indices(input->storage(), output_size);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -713,8 +733,115 @@ GraphGradVec AdaptiveMaxPool3dWithIndicesBackward::apply_for_graph(std::span<con
   return grads;
 }
 
+// affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor out
+//   n = len(size) - 2
+//   space = last_sizes(size, 2)
+//   align = align_corners != None and bool(align_corners)
+//   grids = meshgrid([grid_line(theta, k, align) for k in space])
+//   base = reshape(stack([grids[n - 1 - i] if i < n else ones(space) for i in range(n + 1)], -1), (1, -1, n + 1))
+//   out = reshape(matmul(expand(base, (size[0], size(base, 1), n + 1)), transpose(theta, 1, 2)), joined(joined((size[0],), space), (n,)))
+
+namespace {
+constexpr OpSchema kAffineGridSchema{"affine_grid",
+    "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V affine_grid_compose(const V& theta, const Dims& size, std::optional<bool> align_corners) {
+  const auto n = len(size) - std::int64_t(2);
+  if (TP_UNLIKELY(!(((n == std::int64_t(2)) || (n == std::int64_t(3))) && (ndim(theta) == std::int64_t(3))
+      && (ops::size(theta, std::int64_t(0)) == at(size, std::int64_t(0))) && (ops::size(theta, std::int64_t(1)) == n)
+      && (ops::size(theta, std::int64_t(2)) == (n + std::int64_t(1))))))
+    refuse(kAffineGridSchema.name, ErrorKind::Value,
+        "theta of sizes [N, 2, 3] goes with a size of 4 numbers, [N, 3, 4] with 5; got {} and {}", {shape(theta),
+        size});
+  const auto space = last_sizes(size, std::int64_t(2));
+  const auto align = (align_corners.has_value()) && (bool(std::int64_t(*align_corners)));
+  const auto grids = meshgrid(each<V>(space, [&](std::int64_t k) -> V { return grid_line(theta, k, align); }),
+      std::nullopt);
+  const auto base = reshape(stack(each<V>(n + std::int64_t(1), [&](std::int64_t i) -> V { return (i < n ? item(grids,
+      (n - std::int64_t(1)) - i) : ones<V>(space, dtype(theta))); }), std::int64_t(-1)), Dims{std::int64_t(1),
+      std::int64_t(-1), n + std::int64_t(1)});
+  return reshape(matmul(expand(base, Dims{at(size, std::int64_t(0)), ops::size(base, std::int64_t(1)),
+      n + std::int64_t(1)}), transpose(theta, std::int64_t(1), std::int64_t(2))), joined(joined(Dims{at(size,
+      std::int64_t(0))}, space), Dims{n}));
+}
+}  // namespace
+
+Storage affine_grid(const Storage& theta, const Dims& size, std::optional<bool> align_corners) {
+  return on_tensors([&] { return affine_grid(tensors_of(theta), size, align_corners); });
+}
+TensorRef affine_grid(const TensorRef& theta, const Dims& size, std::optional<bool> align_corners) {
+  return affine_grid_compose<TensorRef>(theta, size, align_corners);
+}
+
+// alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out
+//   out = drop_selu(input, p, shape(input)) if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kAlphaDropoutSchema{"alpha_dropout",
+    "alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V alpha_dropout_compose(const V& input, double p, bool training) {
+  if (TP_UNLIKELY(!((p >= std::int64_t(0)) && (p <= std::int64_t(1)))))
+    refuse(kAlphaDropoutSchema.name, ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1", {p});
+  return ((training) && (p > std::int64_t(0)) ? drop_selu(input, p, shape(input)) : V(input));
+}
+}  // namespace
+
+Storage alpha_dropout(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return alpha_dropout(tensors_of(input), p, training); });
+}
+TensorRef alpha_dropout(const TensorRef& input, double p, bool training) {
+  return alpha_dropout_compose<TensorRef>(input, p, training);
+}
+TensorRef alpha_dropout_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kAlphaDropoutSchema, input, alpha_dropout(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kAlphaDropoutSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = alpha_dropout(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? alpha_dropout(clone(input), p, training) : alpha_dropout(input, p, training);
+  kernels::copy_broadcast("alpha_dropout_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// antialiased(Tensor input, int[] size, float[] scale, bool cubic, bool align_corners) -> Tensor out
+//   rows = cast(filter_rows(size(input, 2), size[0], scale, 0, cubic, align_corners), dtype(input))
+//   columns = cast(filter_rows(size(input, 3), size[1], scale, 1, cubic, align_corners), dtype(input))
+//   out = matmul(matmul(rows, input), mT(columns))
+
+namespace {
+constexpr OpSchema kAntialiasedSchema{"antialiased",
+    "antialiased(Tensor input, int[] size, float[] scale, bool cubic, bool align_corners) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V antialiased_compose(const V& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners) {
+  const auto rows = cast(lift<V>(make_filter_rows(ops::size(input, std::int64_t(2)), at(size, std::int64_t(0)), scale,
+      std::int64_t(0), cubic, align_corners)), dtype(input));
+  const auto columns = cast(lift<V>(make_filter_rows(ops::size(input, std::int64_t(3)), at(size, std::int64_t(1)),
+      scale, std::int64_t(1), cubic, align_corners)), dtype(input));
+  return matmul(matmul(rows, input), mT(columns));
+}
+}  // namespace
+
+Storage antialiased(const Storage& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners) {
+  return on_tensors([&] { return antialiased(tensors_of(input), size, scale, cubic, align_corners); });
+}
+TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners) {
+  return antialiased_compose<TensorRef>(input, size, scale, cubic, align_corners);
+}
+
 // avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor out
-//   out = avg_pool1d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None)
+//   out = avg_pool1d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None) if is_floating(input) else cast(avg_pool1d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, None), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool1dSchema{"avg_pool1d",
@@ -723,14 +850,19 @@ constexpr OpSchema kAvgPool1dSchema{"avg_pool1d",
 template <class V>
 V avg_pool1d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad) {
-  return avg_pool1d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool1dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool1d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt)
+      : cast(avg_pool1d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, std::nullopt), dtype(input)));
 }
 }  // namespace
 
 Storage avg_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad) {
-  return avg_pool1d_compose<Storage>(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
+  return on_tensors([&] { return avg_pool1d(tensors_of(input), kernel_size, stride, padding, ceil_mode,
+      count_include_pad); });
 }
 TensorRef avg_pool1d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad) {
@@ -749,7 +881,7 @@ V avg_pool1d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool1d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool1dBackwardBackward::schema_v1, {grad}, 3);
@@ -758,7 +890,7 @@ TensorRef avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool1d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool1d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -774,7 +906,7 @@ Storage avg_pool1d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -829,14 +961,14 @@ V avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool1d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool1dPlainBackward::schema_v1, {input}, 3);
   return in.wrap(ops::avg_pool1d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool1d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -852,7 +984,7 @@ Storage avg_pool1d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
@@ -895,7 +1027,7 @@ GraphGradVec AvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 }
 
 // avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out
-//   out = avg_pool2d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+//   out = avg_pool2d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override) if is_floating(input) else cast(avg_pool2d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool2dSchema{"avg_pool2d",
@@ -904,15 +1036,19 @@ constexpr OpSchema kAvgPool2dSchema{"avg_pool2d",
 template <class V>
 V avg_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool2d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool2dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool2d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override)
+      : cast(avg_pool2d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override), dtype(input)));
 }
 }  // namespace
 
 Storage avg_pool2d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool2d_compose<Storage>(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-      divisor_override);
+  return on_tensors([&] { return avg_pool2d(tensors_of(input), kernel_size, stride, padding, ceil_mode,
+      count_include_pad, divisor_override); });
 }
 TensorRef avg_pool2d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
@@ -932,7 +1068,7 @@ V avg_pool2d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool2d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool2dBackwardBackward::schema_v1, {grad}, 4);
@@ -941,7 +1077,7 @@ TensorRef avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool2d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool2d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -957,7 +1093,7 @@ Storage avg_pool2d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -1012,14 +1148,14 @@ V avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool2d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool2dPlainBackward::schema_v1, {input}, 4);
   return in.wrap(ops::avg_pool2d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool2d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -1035,7 +1171,7 @@ Storage avg_pool2d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
@@ -1078,7 +1214,7 @@ GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> 
 }
 
 // avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor out
-//   out = avg_pool3d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+//   out = avg_pool3d_plain(input, kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override) if is_floating(input) else cast(avg_pool3d_plain(cast(input, "f64"), kernel_size, kernel_size if stride == None else stride, padding, ceil_mode, count_include_pad, divisor_override), dtype(input))
 
 namespace {
 constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
@@ -1087,15 +1223,19 @@ constexpr OpSchema kAvgPool3dSchema{"avg_pool3d",
 template <class V>
 V avg_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool3d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override);
+  if (TP_UNLIKELY(!((is_floating(input)) || (dtype(input) == Dtype::I64))))
+    refuse(kAvgPool3dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  return (is_floating(input) ? avg_pool3d_plain(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override)
+      : cast(avg_pool3d_plain(cast(input, Dtype::F64), kernel_size, (!stride.has_value() ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, ceil_mode, count_include_pad, divisor_override), dtype(input)));
 }
 }  // namespace
 
 Storage avg_pool3d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  return avg_pool3d_compose<Storage>(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-      divisor_override);
+  return on_tensors([&] { return avg_pool3d(tensors_of(input), kernel_size, stride, padding, ceil_mode,
+      count_include_pad, divisor_override); });
 }
 TensorRef avg_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
@@ -1120,7 +1260,7 @@ V avg_pool3d_backward_vjp_grad(const V& g, const Dims& kernel_size, const Dims& 
   return avg_pool3d_plain(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
+TP_COLD TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool3dBackwardBackward::schema_v1, {grad}, 5);
@@ -1129,7 +1269,7 @@ TensorRef avg_pool3d_backward_batched(const TensorRef& grad, const Dims& size, c
       divisor_override));
 }
 
-void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
+TP_COLD void avg_pool3d_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& size,
     const Dims& kernel_size, const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool3d_backward(wiring::tangent(grad), size, kernel_size, stride, padding,
@@ -1145,7 +1285,7 @@ Storage avg_pool3d_backward(const Storage& grad, const Dims& size, const Dims& k
 }
 TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
@@ -1200,14 +1340,14 @@ V avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape, const Dims& k
       divisor_override);
 }
 
-TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+TP_COLD TensorRef avg_pool3d_plain_batched(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
     const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
   const batch::Fold in(AvgPool3dPlainBackward::schema_v1, {input}, 5);
   return in.wrap(ops::avg_pool3d_plain(in[0], kernel_size, stride, padding, ceil_mode, count_include_pad,
       divisor_override));
 }
 
-void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
+TP_COLD void avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& kernel_size,
     const Dims& stride, const Dims& padding, bool ceil_mode, bool count_include_pad,
     std::optional<std::int64_t> divisor_override) {
   wiring::set_tangent(out, as_tangent(avg_pool3d_plain(wiring::tangent(input), kernel_size, stride, padding, ceil_mode,
@@ -1223,7 +1363,7 @@ Storage avg_pool3d_plain(const Storage& input, const Dims& kernel_size, const Di
 }
 TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, const Dims& stride, const Dims& padding,
     bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
   TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
@@ -1281,11 +1421,53 @@ V batch_norm_compose(const V& input, const V& running_mean, const V& running_var
 
 Storage batch_norm(const Storage& input, const Storage& running_mean, const Storage& running_var,
     const Storage& weight, const Storage& bias, bool training, double momentum, double eps) {
-  return batch_norm_compose<Storage>(input, running_mean, running_var, weight, bias, training, momentum, eps);
+  return on_tensors([&] { return batch_norm(tensors_of(input), tensors_of(running_mean), tensors_of(running_var),
+      tensors_of(weight), tensors_of(bias), training, momentum, eps); });
 }
 TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
     const TensorRef& weight, const TensorRef& bias, bool training, double momentum, double eps) {
   return batch_norm_compose<TensorRef>(input, running_mean, running_var, weight, bias, training, momentum, eps);
+}
+
+// bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor out
+//   left = matmul(reshape(input1, (-1, size(input1, -1))), reshape(permute(weight, (1, 0, 2)), (size(weight, 1), size(weight, 0) * size(weight, 2))))
+//   both = sum(reshape(left, (-1, size(weight, 0), size(weight, 2))) * unsqueeze(reshape(input2, (-1, size(input2, -1))), 1), (-1,), dtype=dtype(left))
+//   shaped = reshape(both, joined(first_sizes(shape(input1), -1), (size(weight, 0),)))
+//   out = shaped if bias == None else shaped + bias
+
+namespace {
+constexpr OpSchema kBilinearSchema{"bilinear",
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V bilinear_compose(const V& input1, const V& input2, const V& weight, const V& bias) {
+  if (TP_UNLIKELY(!((ndim(weight) == std::int64_t(3)) && (ndim(input1) > std::int64_t(0))
+      && (ndim(input2) > std::int64_t(0)) && (size(input1, std::int64_t(-1)) == size(weight, std::int64_t(1)))
+      && (size(input2, std::int64_t(-1)) == size(weight, std::int64_t(2))))))
+    refuse(kBilinearSchema.name, ErrorKind::Value,
+        "weight of sizes [out, in1, in2] is needed for inputs of sizes {} and {}; got {}", {shape(input1),
+        shape(input2), shape(weight)});
+  if (TP_UNLIKELY(!(first_sizes(shape(input1), std::int64_t(-1)) == first_sizes(shape(input2), std::int64_t(-1)))))
+    refuse(kBilinearSchema.name, ErrorKind::Value, "inputs of sizes {} and {} differ before the last", {shape(input1),
+        shape(input2)});
+  const auto left = matmul(reshape(input1, Dims{std::int64_t(-1), size(input1, std::int64_t(-1))}),
+      reshape(permute(weight, Dims{std::int64_t(1), std::int64_t(0), std::int64_t(2)}), Dims{size(weight,
+      std::int64_t(1)), size(weight, std::int64_t(0)) * size(weight, std::int64_t(2))}));
+  const auto both = sum(mul(reshape(left, Dims{std::int64_t(-1), size(weight, std::int64_t(0)), size(weight,
+      std::int64_t(2))}), unsqueeze(reshape(input2, Dims{std::int64_t(-1), size(input2, std::int64_t(-1))}),
+      std::int64_t(1))), Dims{std::int64_t(-1)}, false, dtype(left));
+  const auto shaped = reshape(both, joined(first_sizes(shape(input1), std::int64_t(-1)), Dims{size(weight,
+      std::int64_t(0))}));
+  return (is_absent(bias) ? V(shaped) : add(shaped, bias, Scalar(1)));
+}
+}  // namespace
+
+Storage bilinear(const Storage& input1, const Storage& input2, const Storage& weight, const Storage& bias) {
+  return on_tensors([&] { return bilinear(tensors_of(input1), tensors_of(input2), tensors_of(weight),
+      tensors_of(bias)); });
+}
+TensorRef bilinear(const TensorRef& input1, const TensorRef& input2, const TensorRef& weight, const TensorRef& bias) {
+  return bilinear_compose<TensorRef>(input1, input2, weight, bias);
 }
 
 // binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor out
@@ -1304,7 +1486,8 @@ V binary_cross_entropy_compose(const V& input, const V& target, const V& weight,
 
 Storage binary_cross_entropy(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction) {
-  return binary_cross_entropy_compose<Storage>(input, target, weight, reduction);
+  return on_tensors([&] { return binary_cross_entropy(tensors_of(input), tensors_of(target), tensors_of(weight),
+      reduction); });
 }
 TensorRef binary_cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction) {
@@ -1336,7 +1519,8 @@ V binary_cross_entropy_with_logits_compose(const V& input, const V& target, cons
 
 Storage binary_cross_entropy_with_logits(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction, const Storage& pos_weight) {
-  return binary_cross_entropy_with_logits_compose<Storage>(input, target, weight, reduction, pos_weight);
+  return on_tensors([&] { return binary_cross_entropy_with_logits(tensors_of(input), tensors_of(target),
+      tensors_of(weight), reduction, tensors_of(pos_weight)); });
 }
 TensorRef binary_cross_entropy_with_logits(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction, const TensorRef& pos_weight) {
@@ -1365,14 +1549,14 @@ V channel_shuffle_compose(const V& input, std::int64_t groups) {
 }  // namespace
 
 Storage channel_shuffle(const Storage& input, std::int64_t groups) {
-  return channel_shuffle_compose<Storage>(input, groups);
+  return on_tensors([&] { return channel_shuffle(tensors_of(input), groups); });
 }
 TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
   return channel_shuffle_compose<TensorRef>(input, groups);
 }
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-//   c = cosine_similarity(input1, input2, -1)
+//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
 //   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
 
 namespace {
@@ -1382,7 +1566,8 @@ constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
 template <class V>
 V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
     std::string_view reduction) {
-  const auto c = cosine_similarity(input1, input2, std::int64_t(-1), 1e-08);
+  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
+      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
   return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
       c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
       relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);
@@ -1391,7 +1576,8 @@ V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& targe
 
 Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
     std::string_view reduction) {
-  return cosine_embedding_loss_compose<Storage>(input1, input2, target, margin, reduction);
+  return on_tensors([&] { return cosine_embedding_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
+      margin, reduction); });
 }
 TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
     double margin, std::string_view reduction) {
@@ -1420,274 +1606,10 @@ V cosine_similarity_compose(const V& x1, const V& x2, std::int64_t dim, double e
 }  // namespace
 
 Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps) {
-  return cosine_similarity_compose<Storage>(x1, x2, dim, eps);
+  return on_tensors([&] { return cosine_similarity(tensors_of(x1), tensors_of(x2), dim, eps); });
 }
 TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps) {
   return cosine_similarity_compose<TensorRef>(x1, x2, dim, eps);
-}
-
-// cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
-//   out = cross_entropy_probs(input, target, weight, reduction, label_smoothing) if is_floating(target) else cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)[0]
-
-namespace {
-constexpr OpSchema kCrossEntropySchema{"cross_entropy",
-    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction=\"mean\", float label_smoothing=0.0) -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V cross_entropy_compose(const V& input, const V& target, const V& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return (is_floating(target) ? cross_entropy_probs(input, target, weight, reduction, label_smoothing)
-      : std::get<0>(cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)));
-}
-}  // namespace
-
-Storage cross_entropy(const Storage& input, const Storage& target, const Storage& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return cross_entropy_compose<Storage>(input, target, weight, ignore_index, reduction, label_smoothing);
-}
-TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return cross_entropy(wiring::autocast(kCrossEntropySchema, input), wiring::autocast(kCrossEntropySchema, target),
-        wiring::autocast(kCrossEntropySchema, weight), ignore_index, reduction, label_smoothing);
-  }
-  return cross_entropy_compose<TensorRef>(input, target, weight, ignore_index, reduction, label_smoothing);
-}
-
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-//   vjp input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)
-//   saves: input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
-
-namespace {
-
-template <class V>
-V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target, const V& weight, const V& logsumexp,
-    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  return cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
-      label_smoothing);
-}
-
-std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  const auto call = [&](const TensorRef& input, const TensorRef& target,
-      const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
-      label_smoothing); };
-  const auto loop = [&] { return batch::loop({CrossEntropyIndexBackward::schema_v1, {input, target, weight}},
-      [&](const batch::Samples& samples) { return ops::cross_entropy_index(samples[0], samples[1], samples[2],
-      ignore_index, reduction, label_smoothing); }); };
-  return batch::rules::cross_entropy(CrossEntropyIndexBackward::schema_v1, call, loop, input, target, weight,
-      ignore_index, reduction, label_smoothing);
-}
-
-void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& total_weight,
-    const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
-        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
-      reduction, label_smoothing);
-}
-std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
-    return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
-  std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
-      ignore_index, reduction, label_smoothing);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
-  TensorRef total_weight = wiring::wrap(std::move(results[2]));
-  if (wiring::records(input)) {
-    auto node = make_node<CrossEntropyIndexBackward>();
-    CrossEntropyIndexBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
-    back.output_like_[1] = Storage(BlockRef(), total_weight->dtype(), total_weight->sizes());
-    back.set_input(0, input);
-    back.has_weight_ = bool(weight);
-    back.ignore_index_ = ignore_index;
-    back.reduction_ = reduction;
-    back.label_smoothing_ = label_smoothing;
-    back.save(0, input);
-    back.save(1, target);
-    if (weight) back.save(2, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(3, logsumexp);
-    back.save(4, total_weight);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target,
-        weight, ignore_index, reduction, label_smoothing); });
-  return {out, logsumexp, total_weight};
-}
-GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
-        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
-        ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
-        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-//   vjp grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))
-//   vjp input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))
-//   saves: grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
-
-namespace {
-
-template <class V>
-V cross_entropy_index_backward_vjp_grad(const V& g, const V& input, const V& target, const V& weight,
-    const V& logsumexp, const V& total_weight, const Shape& grad_shape, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
-      label_smoothing, grad_shape);
-}
-
-template <class V>
-V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& input, const V& target, const V& weight,
-    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  return mul(cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction,
-      label_smoothing), softmax_backward(g, softmax(input, class_dim(shape(input)), std::nullopt),
-      class_dim(shape(input))));
-}
-
-TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
-      total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
-      samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
-}
-
-void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& input,
-    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
-      wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, wiring::primal(input),
-        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
-        grad->sizes(), ignore_index, reduction, label_smoothing), grad->sizes(), grad->dtype());
-    if (tangents[1]) grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, wiring::primal(grad),
-        wiring::primal(input), wiring::primal(target), wiring::primal(weight), wiring::primal(total_weight),
-        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  return kernels::cross_entropy_index_backward(CrossEntropyIndexBackwardBackward::schema_v1, grad, input, target,
-      weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing);
-}
-TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, target, weight, logsumexp, total_weight))
-    return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
-        reduction, label_smoothing);
-  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
-      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
-      label_smoothing));
-  if (wiring::records(grad, input)) {
-    auto node = make_node<CrossEntropyIndexBackwardBackward>();
-    CrossEntropyIndexBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.set_input(1, input);
-    back.has_weight_ = bool(weight);
-    back.ignore_index_ = ignore_index;
-    back.reduction_ = reduction;
-    back.label_smoothing_ = label_smoothing;
-    if (input->requires_grad()) back.save(0, grad);
-    back.save(1, input);
-    back.save(2, target);
-    if (weight) back.save(3, weight);
-    if (grad->requires_grad()) back.save(4, logsumexp);
-    back.save(5, total_weight);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
-    wiring::each_level({&grad, &input}, {}, [&] { cross_entropy_index_backward_set_tangent(out, grad, input, target,
-        weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing); });
-  return out;
-}
-GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(6);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
-        label_smoothing_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
-        ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(6);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
-        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
-        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
-        saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
-        reduction_, label_smoothing_), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
-//   out = native_dropout(input, p, None)[0] if training and p > 0 else input
-
-namespace {
-constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V dropout_compose(const V& input, double p, bool training) {
-  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
-}
-}  // namespace
-
-Storage dropout(const Storage& input, double p, bool training) { return dropout_compose<Storage>(input, p, training); }
-TensorRef dropout(const TensorRef& input, double p, bool training) {
-  return dropout_compose<TensorRef>(input, p, training);
 }
 
 }  // namespace ops

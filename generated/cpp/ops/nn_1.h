@@ -287,49 +287,6 @@ class TP_API AvgPool3dPlainBackward final : public FuncOp<AvgPool3dPlainBackward
   TP_NODE_DISPOSE(AvgPool3dPlainBackward)
 };
 
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-class TP_API CrossEntropyIndexBackward final : public FuncOp<CrossEntropyIndexBackward, 3, 5> {
- public:
-  static constexpr OpSchema schema_v1{"cross_entropy_index",
-      "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "CrossEntropyIndexBackward";
-  static constexpr std::array<const char*, 5> kSavedNames{"input", "target", "weight", "logsumexp", "total_weight"};
-  static constexpr std::array<std::int8_t, 5> kSavedInput{0, 1, 2, -2, -3};
-  CrossEntropyIndexBackward() : FuncOp<CrossEntropyIndexBackward, 3, 5>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CrossEntropyIndexBackward, 3, 5>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  std::int64_t ignore_index_ = 0;
-  std::string reduction_;
-  double label_smoothing_ = 0;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(CrossEntropyIndexBackward)
-};
-
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntropyIndexBackwardBackward, 6, 6> {
- public:
-  static constexpr OpSchema schema_v1{"cross_entropy_index_backward",
-      "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "CrossEntropyIndexBackwardBackward";
-  static constexpr std::array<const char*, 6> kSavedNames{"grad", "input", "target", "weight", "logsumexp", "total_weight"};
-  static constexpr std::array<std::int8_t, 6> kSavedInput{0, 1, 2, 3, 4, 5};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  bool has_weight_ = false;
-  std::int64_t ignore_index_ = 0;
-  std::string reduction_;
-  double label_smoothing_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
-};
-
 // adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out
 TP_API Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size);
 TP_API TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size);
@@ -354,29 +311,47 @@ TP_API TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_
 TP_API Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size);
 TP_API TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size);
 
-// adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor out
-TP_API Storage adaptive_max_pool1d(const Storage& input, const Dims& output_size);
-TP_API TensorRef adaptive_max_pool1d(const TensorRef& input, const Dims& output_size);
+// adaptive_max_pool1d(Tensor input, int?[1] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> adaptive_max_pool1d(const Storage& input, const Dims& output_size, bool return_indices);
+TP_API std::array<TensorRef, 2> adaptive_max_pool1d(const TensorRef& input, const Dims& output_size,
+    bool return_indices);
 
 // adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> (Tensor out, Tensor<i64> indices)
 TP_API std::array<Storage, 2> adaptive_max_pool1d_with_indices(const Storage& input, const Dims& output_size);
 TP_API std::array<TensorRef, 2> adaptive_max_pool1d_with_indices(const TensorRef& input, const Dims& output_size);
 
-// adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor out
-TP_API Storage adaptive_max_pool2d(const Storage& input, const Dims& output_size);
-TP_API TensorRef adaptive_max_pool2d(const TensorRef& input, const Dims& output_size);
+// adaptive_max_pool2d(Tensor input, int?[2] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> adaptive_max_pool2d(const Storage& input, const Dims& output_size, bool return_indices);
+TP_API std::array<TensorRef, 2> adaptive_max_pool2d(const TensorRef& input, const Dims& output_size,
+    bool return_indices);
 
 // adaptive_max_pool2d_with_indices(Tensor input, int[2] output_size) -> (Tensor out, Tensor<i64> indices)
 TP_API std::array<Storage, 2> adaptive_max_pool2d_with_indices(const Storage& input, const Dims& output_size);
 TP_API std::array<TensorRef, 2> adaptive_max_pool2d_with_indices(const TensorRef& input, const Dims& output_size);
 
-// adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor out
-TP_API Storage adaptive_max_pool3d(const Storage& input, const Dims& output_size);
-TP_API TensorRef adaptive_max_pool3d(const TensorRef& input, const Dims& output_size);
+// adaptive_max_pool3d(Tensor input, int?[3] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> adaptive_max_pool3d(const Storage& input, const Dims& output_size, bool return_indices);
+TP_API std::array<TensorRef, 2> adaptive_max_pool3d(const TensorRef& input, const Dims& output_size,
+    bool return_indices);
 
 // adaptive_max_pool3d_with_indices(Tensor input, int[3] output_size) -> (Tensor out, Tensor<i64> indices)
 TP_API std::array<Storage, 2> adaptive_max_pool3d_with_indices(const Storage& input, const Dims& output_size);
 TP_API std::array<TensorRef, 2> adaptive_max_pool3d_with_indices(const TensorRef& input, const Dims& output_size);
+
+// affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor out
+TP_API Storage affine_grid(const Storage& theta, const Dims& size, std::optional<bool> align_corners);
+TP_API TensorRef affine_grid(const TensorRef& theta, const Dims& size, std::optional<bool> align_corners);
+
+// alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out
+TP_API Storage alpha_dropout(const Storage& input, double p, bool training);
+TP_API TensorRef alpha_dropout(const TensorRef& input, double p, bool training);
+TP_API TensorRef alpha_dropout_(const TensorRef& input, double p, bool training);
+
+// antialiased(Tensor input, int[] size, float[] scale, bool cubic, bool align_corners) -> Tensor out
+TP_API Storage antialiased(const Storage& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners);
+TP_API TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners);
 
 // avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor out
 TP_API Storage avg_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
@@ -441,6 +416,11 @@ TP_API Storage batch_norm(const Storage& input, const Storage& running_mean, con
 TP_API TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
     const TensorRef& weight, const TensorRef& bias, bool training, double momentum, double eps);
 
+// bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor out
+TP_API Storage bilinear(const Storage& input1, const Storage& input2, const Storage& weight, const Storage& bias);
+TP_API TensorRef bilinear(const TensorRef& input1, const TensorRef& input2, const TensorRef& weight,
+    const TensorRef& bias);
+
 // binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor out
 TP_API Storage binary_cross_entropy(const Storage& input, const Storage& target, const Storage& weight,
     std::string_view reduction);
@@ -466,29 +446,5 @@ TP_API TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef&
 // cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
 TP_API Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps);
 TP_API TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps);
-
-// cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
-TP_API Storage cross_entropy(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-TP_API TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-
-// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
-TP_API std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
-    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-TP_API std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
-
-// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
-TP_API Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
-    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing);
-TP_API TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
-    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
-    std::string_view reduction, double label_smoothing);
-
-// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
-TP_API Storage dropout(const Storage& input, double p, bool training);
-TP_API TensorRef dropout(const TensorRef& input, double p, bool training);
 
 }  // namespace tp::ops

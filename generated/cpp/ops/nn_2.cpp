@@ -5,9 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
-#include "kernels/attention.h"
-#include "kernels/norm.h"
-#include "kernels/pool.h"
+#include "kernels/losses.h"
 #include "kernels/softmax.h"
 
 namespace tp {
@@ -17,18 +15,52 @@ namespace ops {
 // Of other shards.
 Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
+Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size);
+Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size);
+Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage attention_weights(const Storage& query, const Storage& key, const Storage& attn_mask, bool is_causal,
-    std::optional<double> scale);
-TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const TensorRef& attn_mask, bool is_causal,
-    std::optional<double> scale);
+Storage all(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage antialiased(const Storage& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners);
+TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool cubic,
+    bool align_corners);
 Storage batch_norm(const Storage& input, const Storage& running_mean, const Storage& running_var,
     const Storage& weight, const Storage& bias, bool training, double momentum, double eps);
 TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
     const TensorRef& weight, const TensorRef& bias, bool training, double momentum, double eps);
+Storage bernoulli(const Storage& input, Generator* generator);
+TensorRef bernoulli(const TensorRef& input, Generator* generator);
+Storage clamp(const Storage& input, const Storage& min, const Storage& max);
+TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
+Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
+TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
+Storage cross_entropy_curvature(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+TensorRef cross_entropy_curvature(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing);
+Storage cross_entropy_index_sum(const Storage& u, const Storage& input, const Storage& target, const Storage& weight,
+    const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index, std::string_view reduction,
+    double label_smoothing, const Dims& size);
+TensorRef cross_entropy_index_sum(const TensorRef& u, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing, const Dims& size);
+Storage cross_entropy_probs(const Storage& input, const Storage& target, const Storage& weight,
+    std::string_view reduction, double label_smoothing);
+TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::string_view reduction, double label_smoothing);
+Storage cubic_weight(const Storage& input);
+TensorRef cubic_weight(const TensorRef& input);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
@@ -37,62 +69,583 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
+Storage flip(const Storage& input, const Dims& dims);
+TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage floor(const Storage& input);
+TensorRef floor(const TensorRef& input);
+Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage ge(const Storage& input, const Storage& other);
+TensorRef ge(const TensorRef& input, const TensorRef& other);
+Storage make_grid_corners(std::int64_t n, std::int64_t width);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage huber(const Storage& input, const Storage& target, double delta);
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage matmul(const Storage& input, const Storage& other);
-TensorRef matmul(const TensorRef& input, const TensorRef& other);
-Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf);
+TensorRef nan_to_num(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
+    std::optional<double> neginf);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Storage& input,
-    const Dims& normalized_shape, const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input,
-    bool want_weight, bool want_bias);
-std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
-    const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
-    bool want_weight, bool want_bias);
+std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
+std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
+std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
+    const Storage& bias, double eps);
+std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
+    const TensorRef& bias, double eps);
+std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
+    const Storage& bias, double eps);
+std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage plane_gather1d(const Storage& input, const Storage& indices);
-TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
-Storage plane_gather2d(const Storage& input, const Storage& indices);
-TensorRef plane_gather2d(const TensorRef& input, const TensorRef& indices);
-Storage plane_gather3d(const Storage& input, const Storage& indices);
-TensorRef plane_gather3d(const TensorRef& input, const TensorRef& indices);
-Storage plane_scatter1d(const Storage& grad, const Storage& indices, const Dims& size);
-TensorRef plane_scatter1d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
-Storage plane_scatter2d(const Storage& grad, const Storage& indices, const Dims& size);
-TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
-Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims& size);
-TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
+Storage pow(const Storage& input, const Storage& exponent);
+TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
 TensorRef relu(const TensorRef& input);
+Storage remainder(const Storage& input, const Storage& other);
+TensorRef remainder(const TensorRef& input, const TensorRef& other);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
-Storage rsqrt(const Storage& input);
-TensorRef rsqrt(const TensorRef& input);
+Storage round(const Storage& input);
+TensorRef round(const TensorRef& input);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
+Storage make_sizes_tensor(const Dims& sizes);
+Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
-Storage squared_difference(const Storage& input, const Storage& target);
-TensorRef squared_difference(const TensorRef& input, const TensorRef& target);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
-TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage unsqueeze(const Storage& input, std::int64_t dim);
+TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+Storage upsample_linear_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
+    bool align_corners);
+Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale, bool exact);
+TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact);
+Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view reduction);
+TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+
+// cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
+//   out = cross_entropy_probs(input, target, weight, reduction, label_smoothing) if is_floating(target) else cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)[0]
+
+namespace {
+constexpr OpSchema kCrossEntropySchema{"cross_entropy",
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction=\"mean\", float label_smoothing=0.0) -> Tensor out", 1, Amp::ForceFp32, true};
+
+template <class V>
+V cross_entropy_compose(const V& input, const V& target, const V& weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return (is_floating(target) ? cross_entropy_probs(input, target, weight, reduction, label_smoothing)
+      : std::get<0>(cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)));
+}
+}  // namespace
+
+Storage cross_entropy(const Storage& input, const Storage& target, const Storage& weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return on_tensors([&] { return cross_entropy(tensors_of(input), tensors_of(target), tensors_of(weight), ignore_index,
+      reduction, label_smoothing); });
+}
+TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cross_entropy(wiring::autocast(kCrossEntropySchema, input), wiring::autocast(kCrossEntropySchema, target),
+        wiring::autocast(kCrossEntropySchema, weight), ignore_index, reduction, label_smoothing);
+  }
+  return cross_entropy_compose<TensorRef>(input, target, weight, ignore_index, reduction, label_smoothing);
+}
+
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+//   vjp input = cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing)
+//   saves: input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_vjp_input(const V& g_out, const V& input, const V& target, const V& weight, const V& logsumexp,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_backward(g_out, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing);
+}
+
+TP_COLD std::array<TensorRef, 3> cross_entropy_index_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const auto call = [&](const TensorRef& input, const TensorRef& target,
+      const TensorRef& weight) { return ops::cross_entropy_index(input, target, weight, ignore_index, reduction,
+      label_smoothing); };
+  const auto loop = [&] { return batch::loop({CrossEntropyIndexBackward::schema_v1, {input, target, weight}},
+      [&](const batch::Samples& samples) { return ops::cross_entropy_index(samples[0], samples[1], samples[2],
+      ignore_index, reduction, label_smoothing); }); };
+  return batch::rules::cross_entropy(CrossEntropyIndexBackward::schema_v1, call, loop, input, target, weight,
+      ignore_index, reduction, label_smoothing);
+}
+
+TP_COLD void cross_entropy_index_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& total_weight, const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(target), wiring::tangent(weight)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  check_dtype(CrossEntropyIndexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::cross_entropy_index(CrossEntropyIndexBackward::schema_v1, input, target, weight, ignore_index,
+      reduction, label_smoothing);
+}
+std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(batch::any(input, target, weight)))
+    return cross_entropy_index_batched(input, target, weight, ignore_index, reduction, label_smoothing);
+  std::array<Storage, 3> results = cross_entropy_index(input->storage(), target->storage(), storage_or_absent(weight),
+      ignore_index, reduction, label_smoothing);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
+  TensorRef total_weight = wiring::wrap(std::move(results[2]));
+  if (wiring::records(input)) {
+    auto node = make_node<CrossEntropyIndexBackward>();
+    CrossEntropyIndexBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
+    back.output_like_[1] = Storage(BlockRef(), total_weight->dtype(), total_weight->sizes());
+    back.set_input(0, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    back.save(0, input);
+    back.save(1, target);
+    if (weight) back.save(2, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(3, logsumexp);
+    back.save(4, total_weight);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cross_entropy_index_set_tangent(out, logsumexp, total_weight, input, target,
+        weight, ignore_index, reduction, label_smoothing); });
+  return {out, logsumexp, total_weight};
+}
+GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
+        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
+        ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+//   vjp grad = cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing, shape(grad))
+//   vjp input = cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction, label_smoothing) * softmax_backward(g, softmax(input, class_dim(shape(input))), class_dim(shape(input)))
+//   saves: grad, input, target, weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing
+
+namespace {
+
+template <class V>
+V cross_entropy_index_backward_vjp_grad(const V& g, const V& input, const V& target, const V& weight,
+    const V& logsumexp, const V& total_weight, const Shape& grad_shape, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return cross_entropy_index_sum(g, input, target, weight, logsumexp, total_weight, ignore_index, reduction,
+      label_smoothing, grad_shape);
+}
+
+template <class V>
+V cross_entropy_index_backward_vjp_input(const V& g, const V& grad, const V& input, const V& target, const V& weight,
+    const V& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return mul(cross_entropy_curvature(grad, input, target, weight, total_weight, ignore_index, reduction,
+      label_smoothing), softmax_backward(g, softmax(input, class_dim(shape(input)), std::nullopt),
+      class_dim(shape(input))));
+}
+
+TP_COLD TensorRef cross_entropy_index_backward_batched(const TensorRef& grad, const TensorRef& input,
+    const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  return batch::loop({CrossEntropyIndexBackwardBackward::schema_v1, {grad, input, target, weight, logsumexp,
+      total_weight}}, [&](const batch::Samples& samples) { return ops::cross_entropy_index_backward(samples[0],
+      samples[1], samples[2], samples[3], samples[4], samples[5], ignore_index, reduction, label_smoothing); });
+}
+
+TP_COLD void cross_entropy_index_backward_set_tangent(const TensorRef& out, const TensorRef& grad,
+    const TensorRef& input, const TensorRef& target, const TensorRef& weight, const TensorRef& logsumexp,
+    const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(input), wiring::tangent(target),
+      wiring::tangent(weight), wiring::tangent(logsumexp), wiring::tangent(total_weight)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, wiring::primal(input),
+        wiring::primal(target), wiring::primal(weight), wiring::primal(logsumexp), wiring::primal(total_weight),
+        grad->sizes(), ignore_index, reduction, label_smoothing), grad->sizes(), grad->dtype());
+    if (tangents[1]) grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, wiring::primal(grad),
+        wiring::primal(input), wiring::primal(target), wiring::primal(weight), wiring::primal(total_weight),
+        ignore_index, reduction, label_smoothing), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  return kernels::cross_entropy_index_backward(CrossEntropyIndexBackwardBackward::schema_v1, grad, input, target,
+      weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing);
+}
+TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(batch::any(grad, input, target, weight, logsumexp, total_weight)))
+    return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
+        reduction, label_smoothing);
+  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
+      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
+      label_smoothing));
+  if (wiring::records(grad, input)) {
+    auto node = make_node<CrossEntropyIndexBackwardBackward>();
+    CrossEntropyIndexBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.set_input(1, input);
+    back.has_weight_ = bool(weight);
+    back.ignore_index_ = ignore_index;
+    back.reduction_ = reduction;
+    back.label_smoothing_ = label_smoothing;
+    if (input->requires_grad()) back.save(0, grad);
+    back.save(1, input);
+    back.save(2, target);
+    if (weight) back.save(3, weight);
+    if (grad->requires_grad()) back.save(4, logsumexp);
+    back.save(5, total_weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &input}))
+    wiring::each_level({&grad, &input}, {}, [&] { cross_entropy_index_backward_set_tangent(out, grad, input, target,
+        weight, logsumexp, total_weight, ignore_index, reduction, label_smoothing); });
+  return out;
+}
+GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(6);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
+        label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
+        ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(6);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
+        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
+        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
+        saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
+        reduction_, label_smoothing_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// drop(Tensor input, float p, int[] sizes) -> Tensor out
+//   out = input * 0.0 if p == 1 else input * bernoulli(full(sizes, 1 - p, dtype=dtype(input))) / (1 - p)
+
+namespace {
+constexpr OpSchema kDropSchema{"drop", "drop(Tensor input, float p, int[] sizes) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V drop_compose(const V& input, double p, const Dims& sizes) {
+  return (p == std::int64_t(1) ? mul(input, number<V>(Scalar(0.0))) : div(mul(input, bernoulli(full<V>(sizes,
+      Scalar(std::int64_t(1) - p), dtype(input)), nullptr)), number<V>(Scalar(std::int64_t(1) - p))));
+}
+}  // namespace
+
+Storage drop(const Storage& input, double p, const Dims& sizes) {
+  return on_tensors([&] { return drop(tensors_of(input), p, sizes); });
+}
+TensorRef drop(const TensorRef& input, double p, const Dims& sizes) { return drop_compose<TensorRef>(input, p, sizes); }
+
+// drop_selu(Tensor input, float p, int[] sizes) -> Tensor out
+//   a = ((3.0908381880896405 * p + 1) * (1 - p)) ** -0.5
+//   kept = bernoulli(full(sizes, 1 - p, dtype=dtype(input)))
+//   out = input * 0.0 if p == 1 else input * (kept * a) + ((kept - 1) * (1.7580993408473766 * a) + 1.7580993408473766 * a * p)
+
+namespace {
+constexpr OpSchema kDropSeluSchema{"drop_selu", "drop_selu(Tensor input, float p, int[] sizes) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V drop_selu_compose(const V& input, double p, const Dims& sizes) {
+  const auto a = std::pow(double(((3.0908381880896405 * p) + std::int64_t(1)) * (std::int64_t(1) - p)), double(-0.5));
+  const auto kept = bernoulli(full<V>(sizes, Scalar(std::int64_t(1) - p), dtype(input)), nullptr);
+  return (p == std::int64_t(1) ? mul(input, number<V>(Scalar(0.0))) : add(mul(input, mul(kept, number<V>(Scalar(a)))),
+      add(mul(sub(kept, number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(1.7580993408473766 * a))),
+      number<V>(Scalar((1.7580993408473766 * a) * p)), Scalar(1)), Scalar(1)));
+}
+}  // namespace
+
+Storage drop_selu(const Storage& input, double p, const Dims& sizes) {
+  return on_tensors([&] { return drop_selu(tensors_of(input), p, sizes); });
+}
+TensorRef drop_selu(const TensorRef& input, double p, const Dims& sizes) {
+  return drop_selu_compose<TensorRef>(input, p, sizes);
+}
+
+// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = native_dropout(input, p, None)[0] if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropoutSchema{"dropout", "dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V dropout_compose(const V& input, double p, bool training) {
+  return ((training) && (p > std::int64_t(0)) ? std::get<0>(native_dropout(input, p, nullptr)) : V(input));
+}
+}  // namespace
+
+Storage dropout(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return dropout(tensors_of(input), p, training); });
+}
+TensorRef dropout(const TensorRef& input, double p, bool training) {
+  return dropout_compose<TensorRef>(input, p, training);
+}
+TensorRef dropout_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kDropoutSchema, input, dropout(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kDropoutSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = dropout(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? dropout(clone(input), p, training) : dropout(input, p, training);
+  kernels::copy_broadcast("dropout_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// dropout1d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = drop(input, p, [size(input, i) if i < (1 if ndim(input) == 2 else 2) else 1 for i in range(ndim(input))]) if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropout1dSchema{"dropout1d",
+    "dropout1d(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V dropout1d_compose(const V& input, double p, bool training) {
+  if (TP_UNLIKELY(!((p >= std::int64_t(0)) && (p <= std::int64_t(1)))))
+    refuse(kDropout1dSchema.name, ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1", {p});
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kDropout1dSchema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}", {shape(input)});
+  return ((training) && (p > std::int64_t(0)) ? drop(input, p, each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return (i < (ndim(input) == std::int64_t(2) ? std::int64_t(1)
+      : std::int64_t(2)) ? size(input, i) : std::int64_t(1)); })) : V(input));
+}
+}  // namespace
+
+Storage dropout1d(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return dropout1d(tensors_of(input), p, training); });
+}
+TensorRef dropout1d(const TensorRef& input, double p, bool training) {
+  return dropout1d_compose<TensorRef>(input, p, training);
+}
+TensorRef dropout1d_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kDropout1dSchema, input, dropout1d(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kDropout1dSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = dropout1d(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? dropout1d(clone(input), p, training) : dropout1d(input, p, training);
+  kernels::copy_broadcast("dropout1d_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// dropout2d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = drop(input, p, [size(input, i) if i < 2 else 1 for i in range(ndim(input))]) if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropout2dSchema{"dropout2d",
+    "dropout2d(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V dropout2d_compose(const V& input, double p, bool training) {
+  if (TP_UNLIKELY(!((p >= std::int64_t(0)) && (p <= std::int64_t(1)))))
+    refuse(kDropout2dSchema.name, ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1", {p});
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kDropout2dSchema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}", {shape(input)});
+  return ((training) && (p > std::int64_t(0)) ? drop(input, p, each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return (i < std::int64_t(2) ? size(input, i) : std::int64_t(1)); }))
+      : V(input));
+}
+}  // namespace
+
+Storage dropout2d(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return dropout2d(tensors_of(input), p, training); });
+}
+TensorRef dropout2d(const TensorRef& input, double p, bool training) {
+  return dropout2d_compose<TensorRef>(input, p, training);
+}
+TensorRef dropout2d_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kDropout2dSchema, input, dropout2d(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kDropout2dSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = dropout2d(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? dropout2d(clone(input), p, training) : dropout2d(input, p, training);
+  kernels::copy_broadcast("dropout2d_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// dropout3d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+//   out = drop(input, p, [size(input, i) if i < (1 if ndim(input) == 4 else 2) else 1 for i in range(ndim(input))]) if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kDropout3dSchema{"dropout3d",
+    "dropout3d(Tensor input, float p=0.5, bool training=True) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V dropout3d_compose(const V& input, double p, bool training) {
+  if (TP_UNLIKELY(!((p >= std::int64_t(0)) && (p <= std::int64_t(1)))))
+    refuse(kDropout3dSchema.name, ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1", {p});
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kDropout3dSchema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}", {shape(input)});
+  return ((training) && (p > std::int64_t(0)) ? drop(input, p, each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return (i < (ndim(input) == std::int64_t(4) ? std::int64_t(1)
+      : std::int64_t(2)) ? size(input, i) : std::int64_t(1)); })) : V(input));
+}
+}  // namespace
+
+Storage dropout3d(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return dropout3d(tensors_of(input), p, training); });
+}
+TensorRef dropout3d(const TensorRef& input, double p, bool training) {
+  return dropout3d_compose<TensorRef>(input, p, training);
+}
+TensorRef dropout3d_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kDropout3dSchema, input, dropout3d(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kDropout3dSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = dropout3d(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? dropout3d(clone(input), p, training) : dropout3d(input, p, training);
+  kernels::copy_broadcast("dropout3d_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// feature_alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out
+//   out = drop_selu(input, p, [size(input, i) if i < 2 else 1 for i in range(ndim(input))]) if training and p > 0 else input
+
+namespace {
+constexpr OpSchema kFeatureAlphaDropoutSchema{"feature_alpha_dropout",
+    "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V feature_alpha_dropout_compose(const V& input, double p, bool training) {
+  if (TP_UNLIKELY(!((p >= std::int64_t(0)) && (p <= std::int64_t(1)))))
+    refuse(kFeatureAlphaDropoutSchema.name, ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1",
+        {p});
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kFeatureAlphaDropoutSchema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}",
+        {shape(input)});
+  return ((training) && (p > std::int64_t(0)) ? drop_selu(input, p, each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return (i < std::int64_t(2) ? size(input, i) : std::int64_t(1)); }))
+      : V(input));
+}
+}  // namespace
+
+Storage feature_alpha_dropout(const Storage& input, double p, bool training) {
+  return on_tensors([&] { return feature_alpha_dropout(tensors_of(input), p, training); });
+}
+TensorRef feature_alpha_dropout(const TensorRef& input, double p, bool training) {
+  return feature_alpha_dropout_compose<TensorRef>(input, p, training);
+}
+TensorRef feature_alpha_dropout_(const TensorRef& input, double p, bool training) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kFeatureAlphaDropoutSchema, input, feature_alpha_dropout(batch::kept(input), p, training));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kFeatureAlphaDropoutSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = feature_alpha_dropout(wiring::before_change(input, input), p, training);
+  TensorRef result = record ? feature_alpha_dropout(clone(input), p, training) : feature_alpha_dropout(input, p,
+      training);
+  kernels::copy_broadcast("feature_alpha_dropout_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 
 // gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, *, float eps=1e-06, str reduction="mean") -> Tensor out
 //   v = clamp_min(var, eps)
@@ -114,7 +667,8 @@ V gaussian_nll_loss_compose(const V& input, const V& target, const V& var, bool 
 
 Storage gaussian_nll_loss(const Storage& input, const Storage& target, const Storage& var, bool full, double eps,
     std::string_view reduction) {
-  return gaussian_nll_loss_compose<Storage>(input, target, var, full, eps, reduction);
+  return on_tensors([&] { return gaussian_nll_loss(tensors_of(input), tensors_of(target), tensors_of(var), full, eps,
+      reduction); });
 }
 TensorRef gaussian_nll_loss(const TensorRef& input, const TensorRef& target, const TensorRef& var, bool full,
     double eps, std::string_view reduction) {
@@ -134,8 +688,255 @@ V glu_compose(const V& input, std::int64_t dim) {
 }
 }  // namespace
 
-Storage glu(const Storage& input, std::int64_t dim) { return glu_compose<Storage>(input, dim); }
+Storage glu(const Storage& input, std::int64_t dim) { return on_tensors([&] { return glu(tensors_of(input), dim); }); }
 TensorRef glu(const TensorRef& input, std::int64_t dim) { return glu_compose<TensorRef>(input, dim); }
+
+// grid_line(Tensor like, int n, bool align_corners) -> Tensor out
+//   out = zeros((n,)) if n <= 1 else linspace(-1, 1, n, dtype=dtype(like)) * (1.0 if align_corners else (n - 1) / n)
+
+namespace {
+constexpr OpSchema kGridLineSchema{"grid_line", "grid_line(Tensor like, int n, bool align_corners) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V grid_line_compose(const V& like, std::int64_t n, bool align_corners) {
+  return (n <= std::int64_t(1) ? zeros<V>(Dims{n}, dtype(like)) : mul(lift<V>(make_linspace(Scalar(std::int64_t(-1)),
+      Scalar(std::int64_t(1)), n, dtype(like))), number<V>(Scalar((align_corners ? 1.0
+      : double(n - std::int64_t(1)) / double(n))))));
+}
+}  // namespace
+
+Storage grid_line(const Storage& like, std::int64_t n, bool align_corners) {
+  return on_tensors([&] { return grid_line(tensors_of(like), n, align_corners); });
+}
+TensorRef grid_line(const TensorRef& like, std::int64_t n, bool align_corners) {
+  return grid_line_compose<TensorRef>(like, n, align_corners);
+}
+
+// grid_padded(Tensor place, Tensor length, int padding, bool align_corners) -> Tensor out
+//   out = place if padding == 0 else clamp(place, 0, length - 1) if padding == 1 else clamp(grid_reflected(place, 0.0, length - 1) if align_corners else grid_reflected(place, -0.5, length), 0, length - 1)
+
+namespace {
+constexpr OpSchema kGridPaddedSchema{"grid_padded",
+    "grid_padded(Tensor place, Tensor length, int padding, bool align_corners) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V grid_padded_compose(const V& place, const V& length, std::int64_t padding, bool align_corners) {
+  return (padding == std::int64_t(0) ? V(place) : (padding == std::int64_t(1) ? clamp(place,
+      number<V>(Scalar(std::int64_t(0))), sub(length, number<V>(Scalar(std::int64_t(1))), Scalar(1)))
+      : clamp((align_corners ? grid_reflected(place, 0.0, sub(length, number<V>(Scalar(std::int64_t(1))), Scalar(1)))
+      : grid_reflected(place, -0.5, length)), number<V>(Scalar(std::int64_t(0))), sub(length,
+      number<V>(Scalar(std::int64_t(1))), Scalar(1)))));
+}
+}  // namespace
+
+Storage grid_padded(const Storage& place, const Storage& length, std::int64_t padding, bool align_corners) {
+  return on_tensors([&] { return grid_padded(tensors_of(place), tensors_of(length), padding, align_corners); });
+}
+TensorRef grid_padded(const TensorRef& place, const TensorRef& length, std::int64_t padding, bool align_corners) {
+  return grid_padded_compose<TensorRef>(place, length, padding, align_corners);
+}
+
+// grid_reflected(Tensor place, float low, Tensor span) -> Tensor out
+//   way = abs(place - low)
+//   turns = floor(detach(way) / where(span > 0, span, 1))
+//   rest = way - turns * span
+//   out = where(span == 0, 0, where(remainder(turns, 2) == 0, rest + low, span - rest + low))
+
+namespace {
+constexpr OpSchema kGridReflectedSchema{"grid_reflected",
+    "grid_reflected(Tensor place, float low, Tensor span) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V grid_reflected_compose(const V& place, double low, const V& span) {
+  const auto way = abs(sub(place, number<V>(Scalar(low)), Scalar(1)));
+  const auto turns = floor(div(detach(way), where(gt(span, number<V>(Scalar(std::int64_t(0)))), span,
+      number<V>(Scalar(std::int64_t(1))))));
+  const auto rest = sub(way, mul(turns, span), Scalar(1));
+  return where(eq(span, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))),
+      where(eq(remainder(turns, number<V>(Scalar(std::int64_t(2)))), number<V>(Scalar(std::int64_t(0)))), add(rest,
+      number<V>(Scalar(low)), Scalar(1)), add(sub(span, rest, Scalar(1)), number<V>(Scalar(low)), Scalar(1))));
+}
+}  // namespace
+
+Storage grid_reflected(const Storage& place, double low, const Storage& span) {
+  return on_tensors([&] { return grid_reflected(tensors_of(place), low, tensors_of(span)); });
+}
+TensorRef grid_reflected(const TensorRef& place, double low, const TensorRef& span) {
+  return grid_reflected_compose<TensorRef>(place, low, span);
+}
+
+// grid_sample(Tensor input, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool? align_corners=None) -> Tensor out
+//   out = grid_sampled(input, grid, 0 if mode == "bilinear" else 1 if mode == "nearest" else 2, 0 if padding_mode == "zeros" else 1 if padding_mode == "border" else 2, align_corners != None and bool(align_corners))
+
+namespace {
+constexpr OpSchema kGridSampleSchema{"grid_sample",
+    "grid_sample(Tensor input, Tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool? align_corners=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V grid_sample_compose(const V& input, const V& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners) {
+  if (TP_UNLIKELY(!((mode == std::string_view("bilinear")) || (mode == std::string_view("nearest")) || (mode ==
+      std::string_view("bicubic")))))
+    refuse(kGridSampleSchema.name, ErrorKind::Value, "mode='{}' is not bilinear, nearest or bicubic", {mode});
+  if (TP_UNLIKELY(!((padding_mode == std::string_view("zeros")) || (padding_mode == std::string_view("border"))
+      || (padding_mode == std::string_view("reflection")))))
+    refuse(kGridSampleSchema.name, ErrorKind::Value, "padding_mode='{}' is not one of zeros, border, reflection",
+        {padding_mode});
+  return grid_sampled(input, grid, (mode == std::string_view("bilinear") ? std::int64_t(0) : (mode ==
+      std::string_view("nearest") ? std::int64_t(1) : std::int64_t(2))), (padding_mode == std::string_view("zeros")
+      ? std::int64_t(0) : (padding_mode == std::string_view("border") ? std::int64_t(1) : std::int64_t(2))),
+      (align_corners.has_value()) && (bool(std::int64_t(*align_corners))));
+}
+}  // namespace
+
+Storage grid_sample(const Storage& input, const Storage& grid, std::string_view mode, std::string_view padding_mode,
+    std::optional<bool> align_corners) {
+  return on_tensors([&] { return grid_sample(tensors_of(input), tensors_of(grid), mode, padding_mode, align_corners);
+      });
+}
+TensorRef grid_sample(const TensorRef& input, const TensorRef& grid, std::string_view mode,
+    std::string_view padding_mode, std::optional<bool> align_corners) {
+  return grid_sample_compose<TensorRef>(input, grid, mode, padding_mode, align_corners);
+}
+
+// grid_sampled(Tensor input, Tensor grid, int mode, int padding, bool align_corners) -> Tensor out
+//   n = ndim(input) - 2
+//   space = last_sizes(shape(input), 2)
+//   long = reshape(cast(sizes_tensor(space), dtype(grid)), (1, 1, n))
+//   p = flip(reshape(grid, (size(grid, 0), -1, n)), (-1,))
+//   raw = (p + 1) / 2 * (long - 1) if align_corners else ((p + 1) * long - 1) / 2
+//   at = raw if mode == 2 else grid_padded(raw, long, padding, align_corners)
+//   low = unsqueeze(round(detach(at)) if mode == 1 else floor(detach(at)), 2)
+//   corners = low + reshape(cast(grid_corners(n, 1 if mode == 1 else 2 if mode == 0 else 4), dtype(grid)), (1, 1, -1, n))
+//   away = unsqueeze(at, 2) - corners
+//   weights = prod(1 - abs(away) if mode == 0 else cubic_weight(away), -1)
+//   spots = grid_padded(corners, unsqueeze(long, 2), padding, align_corners) if mode == 2 else corners
+//   inside = all(logical_and(spots >= 0, spots <= unsqueeze(long, 2) - 1), (-1,))
+//   safe = cast(nan_to_num(clamp(round(spots), 0, unsqueeze(long, 2) - 1)), "i64")
+//   index = sum(safe * reshape(sizes_tensor([product_of(last_sizes(space, k + 1)) for k in range(n)]), (1, 1, 1, n)), (-1,))
+//   values = reshape(gather(reshape(input, (size(input, 0), size(input, 1), product_of(space))), 2, expand(reshape(index, (size(input, 0), 1, -1)), (size(input, 0), size(input, 1), size(index, 1) * size(index, 2)))), (size(input, 0), size(input, 1), size(index, 1), size(index, 2)))
+//   masked = where(unsqueeze(inside, 1), values, 0)
+//   out = reshape(sum(masked if mode == 1 else masked * unsqueeze(weights, 1), (-1,)), joined(first_sizes(shape(input), 2), last_sizes(first_sizes(shape(grid), -1), 1)))
+
+namespace {
+constexpr OpSchema kGridSampledSchema{"grid_sampled",
+    "grid_sampled(Tensor input, Tensor grid, int mode, int padding, bool align_corners) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V grid_sampled_compose(const V& input, const V& grid, std::int64_t mode, std::int64_t padding, bool align_corners) {
+  const auto n = ndim(input) - std::int64_t(2);
+  if (TP_UNLIKELY(!(((n == std::int64_t(2)) || (n == std::int64_t(3))) && (ndim(grid) == (n + std::int64_t(2)))
+      && (size(grid, std::int64_t(0)) == size(input, std::int64_t(0))) && (size(grid, std::int64_t(-1)) == n))))
+    refuse("", ErrorKind::Value,
+        "an input of sizes [N, C, H, W] needs a grid [N, h, w, 2], [N, C, D, H, W] one of [N, d, h, w, 3]; got {} and {}", {shape(input), shape(grid)});
+  if (TP_UNLIKELY(!((mode != std::int64_t(2)) || (n == std::int64_t(2)))))
+    refuse("", ErrorKind::Value, "mode='bicubic' is for 4 dimensions, got sizes {}", {shape(input)});
+  const auto space = last_sizes(shape(input), std::int64_t(2));
+  if (TP_UNLIKELY(!(within_sizes(space, std::int64_t(1)))))
+    refuse("", ErrorKind::Value, "input of sizes {} has no element to read", {shape(input)});
+  const auto long_ = reshape(cast(lift<V>(make_sizes_tensor(space)), dtype(grid)), Dims{std::int64_t(1),
+      std::int64_t(1), n});
+  const auto p = flip(reshape(grid, Dims{size(grid, std::int64_t(0)), std::int64_t(-1), n}), Dims{std::int64_t(-1)});
+  const auto raw = (align_corners ? mul(div(add(p, number<V>(Scalar(std::int64_t(1))), Scalar(1)),
+      number<V>(Scalar(std::int64_t(2)))), sub(long_, number<V>(Scalar(std::int64_t(1))), Scalar(1)))
+      : div(sub(mul(add(p, number<V>(Scalar(std::int64_t(1))), Scalar(1)), long_), number<V>(Scalar(std::int64_t(1))),
+      Scalar(1)), number<V>(Scalar(std::int64_t(2)))));
+  const auto at = (mode == std::int64_t(2) ? V(raw) : grid_padded(raw, long_, padding, align_corners));
+  const auto low = unsqueeze((mode == std::int64_t(1) ? round(detach(at)) : floor(detach(at))), std::int64_t(2));
+  const auto corners = add(low, reshape(cast(lift<V>(make_grid_corners(n, (mode == std::int64_t(1) ? std::int64_t(1)
+      : (mode == std::int64_t(0) ? std::int64_t(2) : std::int64_t(4))))), dtype(grid)), Dims{std::int64_t(1),
+      std::int64_t(1), std::int64_t(-1), n}), Scalar(1));
+  const auto away = sub(unsqueeze(at, std::int64_t(2)), corners, Scalar(1));
+  const auto weights = prod((mode == std::int64_t(0) ? sub(number<V>(Scalar(std::int64_t(1))), abs(away), Scalar(1))
+      : cubic_weight(away)), std::int64_t(-1), false, std::nullopt);
+  const auto spots = (mode == std::int64_t(2) ? grid_padded(corners, unsqueeze(long_, std::int64_t(2)), padding,
+      align_corners) : V(corners));
+  const auto inside = all(logical_and(ge(spots, number<V>(Scalar(std::int64_t(0)))), le(spots, sub(unsqueeze(long_,
+      std::int64_t(2)), number<V>(Scalar(std::int64_t(1))), Scalar(1)))), Dims{std::int64_t(-1)}, false);
+  const auto safe = cast(nan_to_num(clamp(round(spots), number<V>(Scalar(std::int64_t(0))), sub(unsqueeze(long_,
+      std::int64_t(2)), number<V>(Scalar(std::int64_t(1))), Scalar(1))), std::nullopt, std::nullopt, std::nullopt),
+      Dtype::I64);
+  const auto index = sum(mul(safe, reshape(lift<V>(make_sizes_tensor(each_int(n,
+      [&](std::int64_t k) -> std::int64_t { return product_of(last_sizes(space, k + std::int64_t(1))); }))),
+      Dims{std::int64_t(1), std::int64_t(1), std::int64_t(1), n})), Dims{std::int64_t(-1)}, false, std::nullopt);
+  const auto values = reshape(gather(reshape(input, Dims{size(input, std::int64_t(0)), size(input, std::int64_t(1)),
+      product_of(space)}), std::int64_t(2), expand(reshape(index, Dims{size(input, std::int64_t(0)), std::int64_t(1),
+      std::int64_t(-1)}), Dims{size(input, std::int64_t(0)), size(input, std::int64_t(1)), size(index,
+      std::int64_t(1)) * size(index, std::int64_t(2))})), Dims{size(input, std::int64_t(0)), size(input,
+      std::int64_t(1)), size(index, std::int64_t(1)), size(index, std::int64_t(2))});
+  const auto masked = where(unsqueeze(inside, std::int64_t(1)), values, number<V>(Scalar(std::int64_t(0))));
+  return reshape(sum((mode == std::int64_t(1) ? V(masked) : mul(masked, unsqueeze(weights, std::int64_t(1)))),
+      Dims{std::int64_t(-1)}, false, std::nullopt), joined(first_sizes(shape(input), std::int64_t(2)),
+      last_sizes(first_sizes(shape(grid), std::int64_t(-1)), std::int64_t(1))));
+}
+}  // namespace
+
+Storage grid_sampled(const Storage& input, const Storage& grid, std::int64_t mode, std::int64_t padding,
+    bool align_corners) {
+  return on_tensors([&] { return grid_sampled(tensors_of(input), tensors_of(grid), mode, padding, align_corners); });
+}
+TensorRef grid_sampled(const TensorRef& input, const TensorRef& grid, std::int64_t mode, std::int64_t padding,
+    bool align_corners) {
+  return grid_sampled_compose<TensorRef>(input, grid, mode, padding, align_corners);
+}
+
+// grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out
+//   out = grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+namespace {
+constexpr OpSchema kGridSampler2dSchema{"grid_sampler_2d",
+    "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V grid_sampler_2d_compose(const V& input, const V& grid, std::int64_t interpolation_mode, std::int64_t padding_mode,
+    bool align_corners) {
+  if (TP_UNLIKELY(!((interpolation_mode >= std::int64_t(0)) && (interpolation_mode <= std::int64_t(2)))))
+    refuse(kGridSampler2dSchema.name, ErrorKind::Value, "interpolation_mode={} is not 0, 1 or 2", {interpolation_mode});
+  if (TP_UNLIKELY(!((padding_mode >= std::int64_t(0)) && (padding_mode <= std::int64_t(2)))))
+    refuse(kGridSampler2dSchema.name, ErrorKind::Value, "padding_mode={} is not 0, 1 or 2", {padding_mode});
+  return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+}  // namespace
+
+Storage grid_sampler_2d(const Storage& input, const Storage& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners) {
+  return on_tensors([&] { return grid_sampler_2d(tensors_of(input), tensors_of(grid), interpolation_mode, padding_mode,
+      align_corners); });
+}
+TensorRef grid_sampler_2d(const TensorRef& input, const TensorRef& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners) {
+  return grid_sampler_2d_compose<TensorRef>(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+// grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out
+//   out = grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+namespace {
+constexpr OpSchema kGridSampler3dSchema{"grid_sampler_3d",
+    "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V grid_sampler_3d_compose(const V& input, const V& grid, std::int64_t interpolation_mode, std::int64_t padding_mode,
+    bool align_corners) {
+  if (TP_UNLIKELY(!((interpolation_mode >= std::int64_t(0)) && (interpolation_mode <= std::int64_t(2)))))
+    refuse(kGridSampler3dSchema.name, ErrorKind::Value, "interpolation_mode={} is not 0, 1 or 2", {interpolation_mode});
+  if (TP_UNLIKELY(!((padding_mode >= std::int64_t(0)) && (padding_mode <= std::int64_t(2)))))
+    refuse(kGridSampler3dSchema.name, ErrorKind::Value, "padding_mode={} is not 0, 1 or 2", {padding_mode});
+  return grid_sampled(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+}  // namespace
+
+Storage grid_sampler_3d(const Storage& input, const Storage& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners) {
+  return on_tensors([&] { return grid_sampler_3d(tensors_of(input), tensors_of(grid), interpolation_mode, padding_mode,
+      align_corners); });
+}
+TensorRef grid_sampler_3d(const TensorRef& input, const TensorRef& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners) {
+  return grid_sampler_3d_compose<TensorRef>(input, grid, interpolation_mode, padding_mode, align_corners);
+}
 
 // group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out
 //   out = native_group_norm(input, num_groups, weight, bias, eps)[0]
@@ -153,7 +954,8 @@ V group_norm_compose(const V& input, std::int64_t num_groups, const V& weight, c
 
 Storage group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight, const Storage& bias,
     double eps) {
-  return group_norm_compose<Storage>(input, num_groups, weight, bias, eps);
+  return on_tensors([&] { return group_norm(tensors_of(input), num_groups, tensors_of(weight), tensors_of(bias), eps);
+      });
 }
 TensorRef group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias,
     double eps) {
@@ -178,7 +980,7 @@ V hinge_embedding_loss_compose(const V& input, const V& target, double margin, s
 }  // namespace
 
 Storage hinge_embedding_loss(const Storage& input, const Storage& target, double margin, std::string_view reduction) {
-  return hinge_embedding_loss_compose<Storage>(input, target, margin, reduction);
+  return on_tensors([&] { return hinge_embedding_loss(tensors_of(input), tensors_of(target), margin, reduction); });
 }
 TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, double margin,
     std::string_view reduction) {
@@ -190,30 +992,33 @@ TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, 
   return hinge_embedding_loss_compose<TensorRef>(input, target, margin, reduction);
 }
 
-// huber_loss(Tensor input, Tensor target, *, str reduction="mean", float delta=1.0) -> Tensor out
-//   out = reduce_loss(huber(input, target, delta), reduction)
+// huber_loss(Tensor input, Tensor target, *, str reduction="mean", float delta=1.0, Tensor? weight=None) -> Tensor out
+//   out = reduce_loss(huber(input, target, delta), reduction) if weight == None else reduce_loss(huber(input, target, delta) * weight, reduction)
 
 namespace {
 constexpr OpSchema kHuberLossSchema{"huber_loss",
-    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0) -> Tensor out", 1,
-    Amp::ForceFp32, true};
+    "huber_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float delta=1.0, Tensor? weight=None) -> Tensor out", 1, Amp::ForceFp32, true};
 
 template <class V>
-V huber_loss_compose(const V& input, const V& target, std::string_view reduction, double delta) {
-  return reduce_loss(huber(input, target, delta), reduction);
+V huber_loss_compose(const V& input, const V& target, std::string_view reduction, double delta, const V& weight) {
+  return (is_absent(weight) ? reduce_loss(huber(input, target, delta), reduction) : reduce_loss(mul(huber(input,
+      target, delta), weight), reduction));
 }
 }  // namespace
 
-Storage huber_loss(const Storage& input, const Storage& target, std::string_view reduction, double delta) {
-  return huber_loss_compose<Storage>(input, target, reduction, delta);
+Storage huber_loss(const Storage& input, const Storage& target, std::string_view reduction, double delta,
+    const Storage& weight) {
+  return on_tensors([&] { return huber_loss(tensors_of(input), tensors_of(target), reduction, delta,
+      tensors_of(weight)); });
 }
-TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta) {
+TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta,
+    const TensorRef& weight) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
     return huber_loss(wiring::autocast(kHuberLossSchema, input), wiring::autocast(kHuberLossSchema, target), reduction,
-        delta);
+        delta, wiring::autocast(kHuberLossSchema, weight));
   }
-  return huber_loss_compose<TensorRef>(input, target, reduction, delta);
+  return huber_loss_compose<TensorRef>(input, target, reduction, delta, weight);
 }
 
 // instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor out
@@ -233,12 +1038,84 @@ V instance_norm_compose(const V& input, const V& running_mean, const V& running_
 
 Storage instance_norm(const Storage& input, const Storage& running_mean, const Storage& running_var,
     const Storage& weight, const Storage& bias, bool use_input_stats, double momentum, double eps) {
-  return instance_norm_compose<Storage>(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps);
+  return on_tensors([&] { return instance_norm(tensors_of(input), tensors_of(running_mean), tensors_of(running_var),
+      tensors_of(weight), tensors_of(bias), use_input_stats, momentum, eps); });
 }
 TensorRef instance_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
     const TensorRef& weight, const TensorRef& bias, bool use_input_stats, double momentum, double eps) {
   return instance_norm_compose<TensorRef>(input, running_mean, running_var, weight, bias, use_input_stats, momentum,
       eps);
+}
+
+// interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode="nearest", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor out
+//   n = ndim(input) - 2
+//   align = align_corners != None and bool(align_corners)
+//   sizes = resized(last_sizes(shape(input), 2), size, scale_factor)
+//   scales = kept_scales(n, scale_factor, recompute_scale_factor != None and bool(recompute_scale_factor))
+//   out = upsample_nearest_to(input, sizes, scales, mode == "nearest-exact") if mode == "nearest" or mode == "nearest-exact" else (adaptive_avg_pool1d(input, sizes) if n == 1 else adaptive_avg_pool2d(input, sizes) if n == 2 else adaptive_avg_pool3d(input, sizes)) if mode == "area" else antialiased(input, sizes, scales, mode == "bicubic", align) if antialias else upsample_bicubic_to(input, sizes, scales, align) if mode == "bicubic" else upsample_linear_to(input, sizes, scales, align)
+
+namespace {
+constexpr OpSchema kInterpolateSchema{"interpolate",
+    "interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V interpolate_compose(const V& input, const std::optional<Dims>& size,
+    const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
+    std::optional<bool> recompute_scale_factor, bool antialias) {
+  if (TP_UNLIKELY(!((mode == std::string_view("nearest")) || (mode == std::string_view("nearest-exact")) || (mode ==
+      std::string_view("linear")) || (mode == std::string_view("bilinear")) || (mode == std::string_view("bicubic"))
+      || (mode == std::string_view("trilinear")) || (mode == std::string_view("area")))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value,
+        "mode='{}' is not one of nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area", {mode});
+  if (TP_UNLIKELY(!((!align_corners.has_value()) || (mode == std::string_view("linear")) || (mode ==
+      std::string_view("bilinear")) || (mode == std::string_view("bicubic")) || (mode ==
+      std::string_view("trilinear")))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value,
+        "align_corners goes with linear, bilinear, bicubic and trilinear, not with '{}'", {mode});
+  if (TP_UNLIKELY(!((!(antialias)) || (mode == std::string_view("bilinear")) || (mode == std::string_view("bicubic")))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "antialias goes with bilinear and bicubic, not with '{}'",
+        {mode});
+  if (TP_UNLIKELY(!((!size.has_value()) != (!scale_factor.has_value()))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "give one of size and scale_factor");
+  if (TP_UNLIKELY(!((!size.has_value()) || (!recompute_scale_factor.has_value())
+      || (!(bool(std::int64_t(*recompute_scale_factor)))))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "recompute_scale_factor goes with scale_factor, not with size");
+  if (TP_UNLIKELY(!(within_sizes(last_sizes(shape(input), std::int64_t(1)), std::int64_t(1)))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "input of sizes {} has no element to read", {shape(input)});
+  const auto n = ndim(input) - std::int64_t(2);
+  if (TP_UNLIKELY(!((n >= std::int64_t(1)) && (n <= std::int64_t(3)))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "needs [N, C, ...] with 1 to 3 more dimensions, got sizes {}",
+        {shape(input)});
+  if (TP_UNLIKELY(!(((mode != std::string_view("linear")) && (mode != std::string_view("bilinear")) && (mode !=
+      std::string_view("bicubic")) && (mode != std::string_view("trilinear"))) || (n == (mode ==
+      std::string_view("linear") ? std::int64_t(1) : (mode == std::string_view("trilinear") ? std::int64_t(3)
+      : std::int64_t(2)))))))
+    refuse(kInterpolateSchema.name, ErrorKind::Value, "mode='{}' does not go with {} dimensions of space, sizes {}",
+        {mode, n, shape(input)});
+  const auto align = (align_corners.has_value()) && (bool(std::int64_t(*align_corners)));
+  const auto sizes = resized(last_sizes(shape(input), std::int64_t(2)), size, scale_factor);
+  const auto scales = kept_scales(n, scale_factor, (recompute_scale_factor.has_value())
+      && (bool(std::int64_t(*recompute_scale_factor))));
+  return ((mode == std::string_view("nearest")) || (mode == std::string_view("nearest-exact"))
+      ? upsample_nearest_to(input, sizes, scales, mode == std::string_view("nearest-exact")) : (mode ==
+      std::string_view("area") ? (n == std::int64_t(1) ? adaptive_avg_pool1d(input, sizes) : (n == std::int64_t(2)
+      ? adaptive_avg_pool2d(input, sizes) : adaptive_avg_pool3d(input, sizes))) : (antialias ? antialiased(input,
+      sizes, scales, mode == std::string_view("bicubic"), align) : (mode == std::string_view("bicubic")
+      ? upsample_bicubic_to(input, sizes, scales, align) : upsample_linear_to(input, sizes, scales, align)))));
+}
+}  // namespace
+
+Storage interpolate(const Storage& input, const std::optional<Dims>& size,
+    const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
+    std::optional<bool> recompute_scale_factor, bool antialias) {
+  return on_tensors([&] { return interpolate(tensors_of(input), size, scale_factor, mode, align_corners,
+      recompute_scale_factor, antialias); });
+}
+TensorRef interpolate(const TensorRef& input, const std::optional<Dims>& size,
+    const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
+    std::optional<bool> recompute_scale_factor, bool antialias) {
+  return interpolate_compose<TensorRef>(input, size, scale_factor, mode, align_corners, recompute_scale_factor,
+      antialias);
 }
 
 // kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor out
@@ -260,7 +1137,7 @@ V kl_div_compose(const V& input, const V& target, std::string_view reduction, bo
 }  // namespace
 
 Storage kl_div(const Storage& input, const Storage& target, std::string_view reduction, bool log_target) {
-  return kl_div_compose<Storage>(input, target, reduction, log_target);
+  return on_tensors([&] { return kl_div(tensors_of(input), tensors_of(target), reduction, log_target); });
 }
 TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_view reduction, bool log_target) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
@@ -270,28 +1147,32 @@ TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_vi
   return kl_div_compose<TensorRef>(input, target, reduction, log_target);
 }
 
-// l1_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-//   out = reduce_loss(abs(input - target), reduction)
+// l1_loss(Tensor input, Tensor target, *, str reduction="mean", Tensor? weight=None) -> Tensor out
+//   out = reduce_loss(abs(input - target), reduction) if weight == None else weigh_loss(abs(input - target), weight, reduction)
 
 namespace {
 constexpr OpSchema kL1LossSchema{"l1_loss",
-    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
+    "l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", Tensor? weight=None) -> Tensor out", 1,
+    Amp::ForceFp32, true};
 
 template <class V>
-V l1_loss_compose(const V& input, const V& target, std::string_view reduction) {
-  return reduce_loss(abs(sub(input, target, Scalar(1))), reduction);
+V l1_loss_compose(const V& input, const V& target, std::string_view reduction, const V& weight) {
+  return (is_absent(weight) ? reduce_loss(abs(sub(input, target, Scalar(1))), reduction) : weigh_loss(abs(sub(input,
+      target, Scalar(1))), weight, reduction));
 }
 }  // namespace
 
-Storage l1_loss(const Storage& input, const Storage& target, std::string_view reduction) {
-  return l1_loss_compose<Storage>(input, target, reduction);
+Storage l1_loss(const Storage& input, const Storage& target, std::string_view reduction, const Storage& weight) {
+  return on_tensors([&] { return l1_loss(tensors_of(input), tensors_of(target), reduction, tensors_of(weight)); });
 }
-TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction,
+    const TensorRef& weight) {
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return l1_loss(wiring::autocast(kL1LossSchema, input), wiring::autocast(kL1LossSchema, target), reduction);
+    return l1_loss(wiring::autocast(kL1LossSchema, input), wiring::autocast(kL1LossSchema, target), reduction,
+        wiring::autocast(kL1LossSchema, weight));
   }
-  return l1_loss_compose<TensorRef>(input, target, reduction);
+  return l1_loss_compose<TensorRef>(input, target, reduction, weight);
 }
 
 // layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out
@@ -309,7 +1190,8 @@ V layer_norm_compose(const V& input, const Dims& normalized_shape, const V& weig
 
 Storage layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight, const Storage& bias,
     double eps) {
-  return layer_norm_compose<Storage>(input, normalized_shape, weight, bias, eps);
+  return on_tensors([&] { return layer_norm(tensors_of(input), normalized_shape, tensors_of(weight), tensors_of(bias),
+      eps); });
 }
 TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     const TensorRef& bias, double eps) {
@@ -321,6 +1203,41 @@ TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape, const
   return layer_norm_compose<TensorRef>(input, normalized_shape, weight, bias, eps);
 }
 
+// local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out
+//   pads = [0 if i < 2 * ndim(input) - 4 else size // 2 if i == 2 * ndim(input) - 4 else (size - 1) // 2 for i in range(2 * ndim(input) - 2)]
+//   total = sum(unfold(constant_pad_nd(input * input, pads), 1, size, 1), (-1,))
+//   out = input / (total / size * alpha + k) ** beta
+
+namespace {
+constexpr OpSchema kLocalResponseNormSchema{"local_response_norm",
+    "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V local_response_norm_compose(const V& input, std::int64_t size, double alpha, double beta, double k) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(3))))
+    refuse(kLocalResponseNormSchema.name, ErrorKind::Value, "needs at least 3 dimensions, got sizes {}",
+        {shape(input)});
+  if (TP_UNLIKELY(!(size > std::int64_t(0))))
+    refuse(kLocalResponseNormSchema.name, ErrorKind::Value, "size={} is not positive", {size});
+  const auto pads = each_int((std::int64_t(2) * ndim(input)) - std::int64_t(2),
+      [&](std::int64_t i) -> std::int64_t { return (i < ((std::int64_t(2) * ndim(input)) - std::int64_t(4))
+      ? std::int64_t(0) : (i == ((std::int64_t(2) * ndim(input)) - std::int64_t(4)) ? floor_div(size, std::int64_t(2))
+      : floor_div(size - std::int64_t(1), std::int64_t(2)))); });
+  const auto total = sum(unfold(constant_pad_nd(mul(input, input), pads, Scalar(0)), std::int64_t(1), size,
+      std::int64_t(1)), Dims{std::int64_t(-1)}, false, std::nullopt);
+  return div(input, pow(add(mul(div(total, number<V>(Scalar(size))), number<V>(Scalar(alpha))), number<V>(Scalar(k)),
+      Scalar(1)), number<V>(Scalar(beta))));
+}
+}  // namespace
+
+Storage local_response_norm(const Storage& input, std::int64_t size, double alpha, double beta, double k) {
+  return on_tensors([&] { return local_response_norm(tensors_of(input), size, alpha, beta, k); });
+}
+TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k) {
+  return local_response_norm_compose<TensorRef>(input, size, alpha, beta, k);
+}
+
 // log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 //   vjp input = log_softmax_backward(g, out, dim)
 //   saves: out, dim
@@ -330,14 +1247,14 @@ namespace {
 template <class V>
 V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
-TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax(in[0], dim_, dtype));
 }
 
-void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -354,7 +1271,7 @@ Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype>
   return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
 }
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_softmax_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
@@ -408,14 +1325,14 @@ V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, st
   return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
 }
 
-TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
 }
 
-void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
     std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
@@ -434,7 +1351,7 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
   return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
 }
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
+  if (TP_UNLIKELY(batch::any(grad, output)))
     return log_softmax_backward_batched(grad, output, dim);
   TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
   if (wiring::records(grad, output)) {
@@ -472,1115 +1389,6 @@ GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorR
   if (needs(*this, 1))
     grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
         input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-//   out = reduce_loss(relu(margin - target * (input1 - input2)), reduction)
-
-namespace {
-constexpr OpSchema kMarginRankingLossSchema{"margin_ranking_loss",
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V margin_ranking_loss_compose(const V& input1, const V& input2, const V& target, double margin,
-    std::string_view reduction) {
-  return reduce_loss(relu(sub(number<V>(Scalar(margin)), mul(target, sub(input1, input2, Scalar(1))), Scalar(1))),
-      reduction);
-}
-}  // namespace
-
-Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
-    std::string_view reduction) {
-  return margin_ranking_loss_compose<Storage>(input1, input2, target, margin, reduction);
-}
-TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target, double margin,
-    std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return margin_ranking_loss(wiring::autocast(kMarginRankingLossSchema, input1),
-        wiring::autocast(kMarginRankingLossSchema, input2), wiring::autocast(kMarginRankingLossSchema, target), margin,
-        reduction);
-  }
-  return margin_ranking_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
-}
-
-// max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor out
-//   out = max_pool1d_with_indices(input, kernel_size, kernel_size if stride == None else stride, padding, dilation, ceil_mode)[0]
-
-namespace {
-constexpr OpSchema kMaxPool1dSchema{"max_pool1d",
-    "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V max_pool1d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
-    const Dims& dilation, bool ceil_mode) {
-  return std::get<0>(max_pool1d_with_indices(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode));
-}
-}  // namespace
-
-Storage max_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  return max_pool1d_compose<Storage>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-TensorRef max_pool1d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  return max_pool1d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-//   vjp input = plane_scatter1d(g_out, indices, shape(input))
-//   saves: indices
-
-namespace {
-
-template <class V>
-V max_pool1d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
-  return plane_scatter1d(g_out, indices, input_shape);
-}
-
-TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
-  return plane_gather1d(t, indices);
-}
-
-std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
-  return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
-}
-
-void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
-  TensorRef sum_out;
-  if (wiring::tangent(input))
-    sum_out = plus(std::move(sum_out), max_pool1d_with_indices_tangent_input_out(wiring::primal(indices),
-        wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
-}
-}  // namespace
-
-std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  check_dtype(MaxPool1dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::max_pool(MaxPool1dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
-      ceil_mode);
-}
-std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
-  std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
-      ceil_mode);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef indices = wiring::wrap(std::move(results[1]));
-  if (wiring::records(input)) {
-    auto node = make_node<MaxPool1dWithIndicesBackward>();
-    MaxPool1dWithIndicesBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
-    back.set_input(0, input);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(0, indices);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { max_pool1d_with_indices_set_tangent(out, indices, input); });
-  return {out, indices};
-}
-GradVec MaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec MaxPool1dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor out
-//   out = max_pool2d_with_indices(input, kernel_size, kernel_size if stride == None else stride, padding, dilation, ceil_mode)[0]
-
-namespace {
-constexpr OpSchema kMaxPool2dSchema{"max_pool2d",
-    "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V max_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
-    const Dims& dilation, bool ceil_mode) {
-  return std::get<0>(max_pool2d_with_indices(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode));
-}
-}  // namespace
-
-Storage max_pool2d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  return max_pool2d_compose<Storage>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-TensorRef max_pool2d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  return max_pool2d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-//   vjp input = plane_scatter2d(g_out, indices, shape(input))
-//   saves: indices
-
-namespace {
-
-template <class V>
-V max_pool2d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
-  return plane_scatter2d(g_out, indices, input_shape);
-}
-
-TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
-  return plane_gather2d(t, indices);
-}
-
-std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
-  return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
-}
-
-void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
-  TensorRef sum_out;
-  if (wiring::tangent(input))
-    sum_out = plus(std::move(sum_out), max_pool2d_with_indices_tangent_input_out(wiring::primal(indices),
-        wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
-}
-}  // namespace
-
-std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  check_dtype(MaxPool2dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::max_pool(MaxPool2dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
-      ceil_mode);
-}
-std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
-  std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
-      ceil_mode);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef indices = wiring::wrap(std::move(results[1]));
-  if (wiring::records(input)) {
-    auto node = make_node<MaxPool2dWithIndicesBackward>();
-    MaxPool2dWithIndicesBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
-    back.set_input(0, input);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(0, indices);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { max_pool2d_with_indices_set_tangent(out, indices, input); });
-  return {out, indices};
-}
-GradVec MaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out
-//   out = max_pool3d_with_indices(input, kernel_size, kernel_size if stride == None else stride, padding, dilation, ceil_mode)[0]
-
-namespace {
-constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
-    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
-    const Dims& dilation, bool ceil_mode) {
-  return std::get<0>(max_pool3d_with_indices(input, kernel_size, (!stride.has_value() ? Dims(kernel_size)
-      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode));
-}
-}  // namespace
-
-Storage max_pool3d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  return max_pool3d_compose<Storage>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-TensorRef max_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return max_pool3d(wiring::autocast(kMaxPool3dSchema, input), kernel_size, stride, padding, dilation, ceil_mode);
-  }
-  return max_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-//   vjp input = plane_scatter3d(g_out, indices, shape(input))
-//   saves: indices
-
-namespace {
-
-template <class V>
-V max_pool3d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
-  return plane_scatter3d(g_out, indices, input_shape);
-}
-
-TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
-  return plane_gather3d(t, indices);
-}
-
-std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
-  return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
-}
-
-void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices, const TensorRef& input) {
-  TensorRef sum_out;
-  if (wiring::tangent(input))
-    sum_out = plus(std::move(sum_out), max_pool3d_with_indices_tangent_input_out(wiring::primal(indices),
-        wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
-}
-}  // namespace
-
-std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  check_dtype(MaxPool3dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::max_pool(MaxPool3dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
-      ceil_mode);
-}
-std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
-  std::array<Storage, 2> results = max_pool3d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
-      ceil_mode);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef indices = wiring::wrap(std::move(results[1]));
-  if (wiring::records(input)) {
-    auto node = make_node<MaxPool3dWithIndicesBackward>();
-    MaxPool3dWithIndicesBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
-    back.set_input(0, input);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(0, indices);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { max_pool3d_with_indices_set_tangent(out, indices, input); });
-  return {out, indices};
-}
-GradVec MaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec MaxPool3dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  if (needs(*this, 0))
-    grads[0] = fit(max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// mse_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-//   out = reduce_loss(squared_difference(input, target), reduction)
-
-namespace {
-constexpr OpSchema kMseLossSchema{"mse_loss",
-    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V mse_loss_compose(const V& input, const V& target, std::string_view reduction) {
-  return reduce_loss(squared_difference(input, target), reduction);
-}
-}  // namespace
-
-Storage mse_loss(const Storage& input, const Storage& target, std::string_view reduction) {
-  return mse_loss_compose<Storage>(input, target, reduction);
-}
-TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return mse_loss(wiring::autocast(kMseLossSchema, input), wiring::autocast(kMseLossSchema, target), reduction);
-  }
-  return mse_loss_compose<TensorRef>(input, target, reduction);
-}
-
-// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
-//   vjp query = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[0]
-//   vjp key = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[1]
-//   vjp value = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[2]
-//   vjp attn_mask = sum_to(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, True)[3], shape(attn_mask))
-//   saves: query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale
-
-namespace {
-
-template <class V>
-V native_attention_vjp_query(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
-    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale) {
-  return std::get<0>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
-      dropout_p, is_causal, scale, false));
-}
-
-template <class V>
-V native_attention_vjp_key(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
-    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale) {
-  return std::get<1>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
-      dropout_p, is_causal, scale, false));
-}
-
-template <class V>
-V native_attention_vjp_value(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
-    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale) {
-  return std::get<2>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
-      dropout_p, is_causal, scale, false));
-}
-
-template <class V>
-V native_attention_vjp_attn_mask(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
-    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale) {
-  return sum_to(std::get<3>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp,
-      random_state, dropout_p, is_causal, scale, true)), shape(attn_mask));
-}
-
-template <class V>
-std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, const V& key, const V& value,
-    const V& attn_mask, const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale) {
-  return native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p,
-      is_causal, scale, false);
-}
-
-std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
-  const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
-      const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
-      scale, generator); };
-  const auto loop = [&] { return batch::loop({NativeAttentionBackward::schema_v1, {query, key, value, attn_mask}},
-      [&](const batch::Samples& samples) { return ops::native_attention(samples[0], samples[1], samples[2], samples[3],
-      dropout_p, is_causal, scale, generator); }); };
-  return batch::rules::attention(NativeAttentionBackward::schema_v1, call, loop, query, key, value, attn_mask,
-      dropout_p, is_causal, scale, generator);
-}
-
-void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp, const TensorRef& random_state,
-    const TensorRef& query, const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, double dropout_p,
-    bool is_causal, std::optional<double> scale) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(query), wiring::tangent(key), wiring::tangent(value),
-      wiring::tangent(attn_mask)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(native_attention_vjp_query<TensorRef>(g_out, wiring::primal(query),
-        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
-        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), query->sizes(),
-        query->dtype());
-    if (tangents[1]) grads[1] = fit(native_attention_vjp_key<TensorRef>(g_out, wiring::primal(query),
-        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
-        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), key->sizes(),
-        key->dtype());
-    if (tangents[2]) grads[2] = fit(native_attention_vjp_value<TensorRef>(g_out, wiring::primal(query),
-        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
-        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), value->sizes(),
-        value->dtype());
-    if (tangents[3]) grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, wiring::primal(query),
-        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
-        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), attn_mask->sizes(),
-        attn_mask->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
-    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
-  check_dtype(NativeAttentionBackward::schema_v1, query, kHalfDtypes | kFloatDtypes);
-  return kernels::native_attention(NativeAttentionBackward::schema_v1, query, key, value, attn_mask, dropout_p,
-      is_causal, scale, generator);
-}
-std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(query, key, value, attn_mask))
-    return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
-  std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
-      storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
-  TensorRef random_state = wiring::wrap(std::move(results[2]));
-  if (wiring::records({&query, &key, &value, &attn_mask})) {
-    auto node = make_node<NativeAttentionBackward>();
-    NativeAttentionBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
-    back.output_like_[1] = Storage(BlockRef(), random_state->dtype(), random_state->sizes());
-    back.set_input(0, query);
-    back.set_input(1, key);
-    back.set_input(2, value);
-    back.set_input(3, attn_mask);
-    back.has_attn_mask_ = bool(attn_mask);
-    back.dropout_p_ = dropout_p;
-    back.is_causal_ = is_causal;
-    back.scale_ = scale;
-    back.save(0, query);
-    back.save(1, key);
-    back.save(2, value);
-    if (attn_mask) back.save(3, attn_mask);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(4, out);
-    back.save(5, logsumexp);
-    back.save(6, random_state);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&query, &key, &value, &attn_mask}))
-    wiring::each_level({&query, &key, &value, &attn_mask}, {}, [&] { native_attention_set_tangent(out, logsumexp,
-        random_state, query, key, value, attn_mask, dropout_p, is_causal, scale); });
-  return {out, logsumexp, random_state};
-}
-GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(4);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<Storage, 4> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_attention_vjp_joint<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_ ? Storage(saved(3))
-        : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_);
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  if (needs(*this, 3))
-    grads[3] = fit(native_attention_vjp_attn_mask<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
-        ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(3),
-        input_dtype(3));
-  return grads;
-}
-GraphGradVec NativeAttentionBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(4);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<TensorRef, 4> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_attention_vjp_joint<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_);
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  if (needs(*this, 3))
-    grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(3), input_dtype(3));
-  return grads;
-}
-
-// native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)
-//   factor = size(query, -1) ** -0.5 if scale == None else scale
-//   p = attention_weights(query, key, attn_mask, is_causal, scale)
-//   ds = p * (matmul(grad, transpose(value, -2, -1)) - sum(grad * matmul(p, value), (-1,), True))
-//   grad_query = sum_to(matmul(ds, key) * factor, shape(query))
-//   grad_key = sum_to(matmul(transpose(ds, -2, -1), query) * factor, shape(key))
-//   grad_value = sum_to(matmul(transpose(p, -2, -1), grad), shape(value))
-//   grad_mask = ds
-
-namespace {
-constexpr OpSchema kNativeAttentionBackwardSchema{"native_attention_backward",
-    "native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 4> native_attention_backward_compose(const V& grad, const V& query, const V& key, const V& value,
-    const V& attn_mask, const V&, const V&, const V&, double, bool is_causal, std::optional<double> scale, bool) {
-  const auto factor = (!scale.has_value() ? std::pow(double(size(query, std::int64_t(-1))), double(-0.5)) : *scale);
-  const auto p = attention_weights(query, key, attn_mask, is_causal, scale);
-  const auto ds = mul(p, sub(matmul(grad, transpose(value, std::int64_t(-2), std::int64_t(-1))), sum(mul(grad,
-      matmul(p, value)), Dims{std::int64_t(-1)}, true, std::nullopt), Scalar(1)));
-  const auto grad_query = sum_to(mul(matmul(ds, key), number<V>(Scalar(factor))), shape(query));
-  const auto grad_key = sum_to(mul(matmul(transpose(ds, std::int64_t(-2), std::int64_t(-1)), query),
-      number<V>(Scalar(factor))), shape(key));
-  const auto grad_value = sum_to(matmul(transpose(p, std::int64_t(-2), std::int64_t(-1)), grad), shape(value));
-  const auto grad_mask = ds;
-  return {grad_query, grad_key, grad_value, grad_mask};
-}
-}  // namespace
-
-std::array<Storage, 4> native_attention_backward(const Storage& grad, const Storage& query, const Storage& key,
-    const Storage& value, const Storage& attn_mask, const Storage& out, const Storage& logsumexp,
-    const Storage& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
-  return kernels::native_attention_backward(kNativeAttentionBackwardSchema, grad, query, key, value, attn_mask, out,
-      logsumexp, random_state, dropout_p, is_causal, scale, want_mask);
-}
-std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
-    const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
-    const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, query, key, value, attn_mask, out, logsumexp,
-      random_state))
-    return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
-        random_state, dropout_p, is_causal, scale, want_mask);
-  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
-    std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
-        value->storage(), storage_or_absent(attn_mask), out->storage(), logsumexp->storage(), random_state->storage(),
-        dropout_p, is_causal, scale, want_mask);
-    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
-        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
-        : TensorRef(), results[3].defined() ? wiring::wrap(std::move(results[3])) : TensorRef()};
-  }
-  return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp, random_state,
-      dropout_p, is_causal, scale, want_mask);
-}
-
-// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-//   vjp input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]
-//   vjp weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]
-//   vjp bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]
-//   saves: input, weight, mu, rstd, training
-
-namespace {
-
-template <class V>
-V native_batch_norm_vjp_input(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
-    bool training) {
-  return std::get<0>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, true, false, false));
-}
-
-template <class V>
-V native_batch_norm_vjp_weight(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
-    bool training) {
-  return std::get<1>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, false, true, false));
-}
-
-template <class V>
-V native_batch_norm_vjp_bias(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
-    bool training) {
-  return std::get<2>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, false, false, true));
-}
-
-template <class V>
-std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, const V& weight, const V& mu,
-    const V& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
-  return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
-}
-
-std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
-    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
-    double eps) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-      const TensorRef& running_mean, const TensorRef& running_var) { return ops::native_batch_norm(input, weight, bias,
-      running_mean, running_var, training, momentum, eps); };
-  const auto loop = [&] { return batch::loop({NativeBatchNormBackward::schema_v1, {input, weight, bias, running_mean,
-      running_var}}, [&](const batch::Samples& samples) { return ops::native_batch_norm(samples[0], samples[1],
-      samples[2], samples[3], samples[4], training, momentum, eps); }); };
-  return batch::rules::batch_norm(NativeBatchNormBackward::schema_v1, call, loop, input, weight, bias, running_mean,
-      running_var, training, momentum, eps);
-}
-
-void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
-    const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
-    const TensorRef& running_var, bool training) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias),
-      wiring::tangent(running_mean), wiring::tangent(running_var)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(native_batch_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(native_batch_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), weight->sizes(), weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_batch_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
-    const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps) {
-  check_dtype(NativeBatchNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::native_batch_norm(NativeBatchNormBackward::schema_v1, input, weight, bias, running_mean, running_var,
-      training, momentum, eps);
-}
-std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
-    const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias, running_mean, running_var))
-    return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
-  std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
-      storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
-      eps);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef mu = wiring::wrap(std::move(results[1]));
-  TensorRef rstd = wiring::wrap(std::move(results[2]));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<NativeBatchNormBackward>();
-    NativeBatchNormBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
-    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.has_weight_ = bool(weight);
-    back.training_ = training;
-    back.save(0, input);
-    if (weight) back.save(1, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_batch_norm_set_tangent(out, mu, rstd, input, weight,
-        bias, running_mean, running_var, training); });
-  return {out, mu, rstd};
-}
-GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(5);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<Storage, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_batch_norm_vjp_joint<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
-        saved(2), saved(3), training_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec NativeBatchNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(5);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<TensorRef, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_batch_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), has_weight_ ? TensorRef(saved_tensor(1))
-        : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_, needs(*this, 0), needs(*this, 1),
-        needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-
-// native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
-//   axes = other_dims(ndim(input))
-//   m = mean(input, axes, True) if training else reshape(mu, class_shape(shape(input)))
-//   r = rsqrt(mean(square(input - m), axes, True) + (1 / square(reshape(rstd, class_shape(shape(input)))) - detach(mean(square(input - m), axes, True)))) if training else reshape(rstd, class_shape(shape(input)))
-//   x = (input - m) * r
-//   u = grad if weight == None else grad * reshape(weight, class_shape(shape(input)))
-//   grad_input = r * (u - mean(u, axes, True) - x * mean(u * x, axes, True)) if training else r * u
-//   grad_weight = sum(grad * x, axes)
-//   grad_bias = sum(grad, axes)
-
-namespace {
-constexpr OpSchema kNativeBatchNormBackwardSchema{"native_batch_norm_backward",
-    "native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> native_batch_norm_backward_compose(const V& grad, const V& input, const V& weight, const V& mu,
-    const V& rstd, bool training, bool, bool, bool) {
-  const auto axes = other_dims(ndim(input));
-  const auto m = (training ? mean(input, axes, true, std::nullopt) : reshape(mu, class_shape(shape(input))));
-  const auto r = (training ? rsqrt(add(mean(square(sub(input, m, Scalar(1))), axes, true, std::nullopt),
-      sub(div(number<V>(Scalar(std::int64_t(1))), square(reshape(rstd, class_shape(shape(input))))),
-      detach(mean(square(sub(input, m, Scalar(1))), axes, true, std::nullopt)), Scalar(1)), Scalar(1))) : reshape(rstd,
-      class_shape(shape(input))));
-  const auto x = mul(sub(input, m, Scalar(1)), r);
-  const auto u = (is_absent(weight) ? V(grad) : mul(grad, reshape(weight, class_shape(shape(input)))));
-  const auto grad_input = (training ? mul(r, sub(sub(u, mean(u, axes, true, std::nullopt), Scalar(1)), mul(x,
-      mean(mul(u, x), axes, true, std::nullopt)), Scalar(1))) : mul(r, u));
-  const auto grad_weight = sum(mul(grad, x), axes, false, std::nullopt);
-  const auto grad_bias = sum(grad, axes, false, std::nullopt);
-  return {grad_input, grad_weight, grad_bias};
-}
-}  // namespace
-
-std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Storage& input, const Storage& weight,
-    const Storage& mu, const Storage& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
-  return kernels::native_batch_norm_backward(kNativeBatchNormBackwardSchema, grad, input, weight, mu, rstd, training,
-      want_input, want_weight, want_bias);
-}
-std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
-    const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
-    bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, weight, mu, rstd))
-    return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
-        want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &weight, &mu, &rstd})))) {
-    std::array<Storage, 3> results = native_batch_norm_backward(grad->storage(), input->storage(),
-        storage_or_absent(weight), mu->storage(), rstd->storage(), training, want_input, want_weight, want_bias);
-    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
-        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
-        : TensorRef()};
-  }
-  return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
-      want_weight, want_bias);
-}
-
-// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-//   vjp input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]
-//   vjp weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]
-//   saves: input, weight, mu, rstd, num_groups
-
-namespace {
-
-template <class V>
-V native_group_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    std::int64_t num_groups) {
-  return std::get<0>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, true, false, false));
-}
-
-template <class V>
-V native_group_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    std::int64_t num_groups) {
-  return std::get<1>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, false, true, false));
-}
-
-template <class V>
-V native_group_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    std::int64_t num_groups) {
-  return std::get<2>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, false, false, true));
-}
-
-template <class V>
-std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
-    const V& weight, std::int64_t num_groups, bool want_input, bool want_weight, bool want_bias) {
-  return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
-}
-
-std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
-    const TensorRef& weight, const TensorRef& bias, double eps) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
-  const auto loop = [&] { return batch::loop({NativeGroupNormBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::native_group_norm(samples[0], num_groups, samples[1],
-      samples[2], eps); }); };
-  return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
-}
-
-void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
-    const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(native_group_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), input->sizes(), input->dtype());
-    if (tangents[1]) grads[1] = fit(native_group_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), weight->sizes(),
-        weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_group_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), bias->sizes(), bias->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
-    const Storage& bias, double eps) {
-  check_dtype(NativeGroupNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::native_group_norm(NativeGroupNormBackward::schema_v1, input, num_groups, weight, bias, eps);
-}
-std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
-    const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return native_group_norm_batched(input, num_groups, weight, bias, eps);
-  std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
-      storage_or_absent(bias), eps);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef mu = wiring::wrap(std::move(results[1]));
-  TensorRef rstd = wiring::wrap(std::move(results[2]));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<NativeGroupNormBackward>();
-    NativeGroupNormBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
-    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.has_weight_ = bool(weight);
-    back.num_groups_ = num_groups;
-    back.save(0, input);
-    if (weight) back.save(1, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_group_norm_set_tangent(out, mu, rstd, input,
-        num_groups, weight, bias); });
-  return {out, mu, rstd};
-}
-GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<Storage, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_group_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
-        : Storage(), num_groups_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec NativeGroupNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<TensorRef, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_group_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_, needs(*this, 0),
-        needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-
-// native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
-//   u = reshape(grad if weight == None else grad * reshape(weight, class_shape(shape(input))), (size(input, 0), num_groups, -1))
-//   groups = reshape(input, (size(input, 0), num_groups, -1))
-//   m = mean(groups, (2,), True)
-//   v = mean(square(groups - m), (2,), True)
-//   r = rsqrt(v + (1 / square(reshape(rstd, (size(input, 0), num_groups, 1))) - detach(v)))
-//   x = (groups - m) * r
-//   grad_input = reshape(r * (u - mean(u, (2,), True) - x * mean(u * x, (2,), True)), shape(input))
-//   grad_weight = sum(grad * reshape(x, shape(input)), other_dims(ndim(input)))
-//   grad_bias = sum(grad, other_dims(ndim(input)))
-
-namespace {
-constexpr OpSchema kNativeGroupNormBackwardSchema{"native_group_norm_backward",
-    "native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 3> native_group_norm_backward_compose(const V& grad, const V& input, std::int64_t num_groups, const V&,
-    const V& rstd, const V& weight, bool, bool, bool) {
-  const auto u = reshape((is_absent(weight) ? V(grad) : mul(grad, reshape(weight, class_shape(shape(input))))),
-      Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
-  const auto groups = reshape(input, Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
-  const auto m = mean(groups, Dims{std::int64_t(2)}, true, std::nullopt);
-  const auto v = mean(square(sub(groups, m, Scalar(1))), Dims{std::int64_t(2)}, true, std::nullopt);
-  const auto r = rsqrt(add(v, sub(div(number<V>(Scalar(std::int64_t(1))), square(reshape(rstd, Dims{size(input,
-      std::int64_t(0)), num_groups, std::int64_t(1)}))), detach(v), Scalar(1)), Scalar(1)));
-  const auto x = mul(sub(groups, m, Scalar(1)), r);
-  const auto grad_input = reshape(mul(r, sub(sub(u, mean(u, Dims{std::int64_t(2)}, true, std::nullopt), Scalar(1)),
-      mul(x, mean(mul(u, x), Dims{std::int64_t(2)}, true, std::nullopt)), Scalar(1))), shape(input));
-  const auto grad_weight = sum(mul(grad, reshape(x, shape(input))), other_dims(ndim(input)), false, std::nullopt);
-  const auto grad_bias = sum(grad, other_dims(ndim(input)), false, std::nullopt);
-  return {grad_input, grad_weight, grad_bias};
-}
-}  // namespace
-
-std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Storage& input, std::int64_t num_groups,
-    const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input, bool want_weight, bool want_bias) {
-  return kernels::native_group_norm_backward(kNativeGroupNormBackwardSchema, grad, input, num_groups, mu, rstd, weight,
-      want_input, want_weight, want_bias);
-}
-std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
-    std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
-    bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
-    return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
-        want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
-    std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,
-        mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
-    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
-        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
-        : TensorRef()};
-  }
-  return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
-      want_weight, want_bias);
-}
-
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-//   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
-//   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
-//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
-//   saves: input, weight, mu, rstd, normalized_shape
-
-namespace {
-
-template <class V>
-V native_layer_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<0>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, true, false, false));
-}
-
-template <class V>
-V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<1>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, true, false));
-}
-
-template <class V>
-V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
-    const Dims& normalized_shape) {
-  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
-}
-
-template <class V>
-std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
-    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
-  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
-      want_bias);
-}
-
-std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps) {
-  const auto call = [&](const TensorRef& input, const TensorRef& weight,
-      const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
-  const auto loop = [&] { return batch::loop({NativeLayerNormBackward::schema_v1, {input, weight, bias}},
-      [&](const batch::Samples& samples) { return ops::native_layer_norm(samples[0], normalized_shape, samples[1],
-      samples[2], eps); }); };
-  return batch::rules::layer_norm(NativeLayerNormBackward::schema_v1, call, loop, input, normalized_shape, weight,
-      bias, eps);
-}
-
-void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
-    const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
-  const std::vector<TensorRef> outs = {out};
-  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
-    const TensorRef& g_out = us[0];
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), input->sizes(),
-        input->dtype());
-    if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
-        weight->dtype());
-    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
-        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
-        bias->dtype());
-    return grads;
-  }, tangents);
-  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
-}
-}  // namespace
-
-std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
-    const Storage& bias, double eps) {
-  check_dtype(NativeLayerNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::native_layer_norm(NativeLayerNormBackward::schema_v1, input, normalized_shape, weight, bias, eps);
-}
-std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight, bias))
-    return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
-  std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
-      storage_or_absent(bias), eps);
-  TensorRef out = wiring::wrap(std::move(results[0]));
-  TensorRef mu = wiring::wrap(std::move(results[1]));
-  TensorRef rstd = wiring::wrap(std::move(results[2]));
-  if (wiring::records({&input, &weight, &bias})) {
-    auto node = make_node<NativeLayerNormBackward>();
-    NativeLayerNormBackward& back = *node;
-    back.set_output(out->storage());
-    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
-    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
-    back.set_input(0, input);
-    back.set_input(1, weight);
-    back.set_input(2, bias);
-    back.has_weight_ = bool(weight);
-    back.normalized_shape_ = normalized_shape;
-    back.save(0, input);
-    if (weight) back.save(1, weight);
-    wiring::attach(out, NodeRef::share(&back), 0);
-    back.save(2, mu);
-    back.save(3, rstd);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
-    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_layer_norm_set_tangent(out, mu, rstd, input,
-        normalized_shape, weight, bias); });
-  return {out, mu, rstd};
-}
-GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(3);
-  if (!(grad_outputs[0].defined())) return grads;
-  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<Storage, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
-        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
-  return grads;
-}
-GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(3);
-  if (!(bool(grad_outputs[0]))) return grads;
-  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
-  std::array<TensorRef, 3> joint;
-  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
-    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
-        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
-        0), needs(*this, 1), needs(*this, 2));
-  if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 

@@ -5,6 +5,49 @@
 
 namespace tp::ops {
 
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+class TP_API CrossEntropyIndexBackward final : public FuncOp<CrossEntropyIndexBackward, 3, 5> {
+ public:
+  static constexpr OpSchema schema_v1{"cross_entropy_index",
+      "cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CrossEntropyIndexBackward";
+  static constexpr std::array<const char*, 5> kSavedNames{"input", "target", "weight", "logsumexp", "total_weight"};
+  static constexpr std::array<std::int8_t, 5> kSavedInput{0, 1, 2, -2, -3};
+  CrossEntropyIndexBackward() : FuncOp<CrossEntropyIndexBackward, 3, 5>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<CrossEntropyIndexBackward, 3, 5>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_weight_ = false;
+  std::int64_t ignore_index_ = 0;
+  std::string reduction_;
+  double label_smoothing_ = 0;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(CrossEntropyIndexBackward)
+};
+
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntropyIndexBackwardBackward, 6, 6> {
+ public:
+  static constexpr OpSchema schema_v1{"cross_entropy_index_backward",
+      "cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CrossEntropyIndexBackwardBackward";
+  static constexpr std::array<const char*, 6> kSavedNames{"grad", "input", "target", "weight", "logsumexp", "total_weight"};
+  static constexpr std::array<std::int8_t, 6> kSavedInput{0, 1, 2, 3, 4, 5};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool has_weight_ = false;
+  std::int64_t ignore_index_ = 0;
+  std::string reduction_;
+  double label_smoothing_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
+};
+
 // log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> {
  public:
@@ -39,148 +82,58 @@ class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackward
   TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
 };
 
-// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-class TP_API MaxPool1dWithIndicesBackward final : public FuncOp<MaxPool1dWithIndicesBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"max_pool1d_with_indices",
-      "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MaxPool1dWithIndicesBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
-  MaxPool1dWithIndicesBackward() : FuncOp<MaxPool1dWithIndicesBackward, 1, 1>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool1dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+// cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
+TP_API Storage cross_entropy(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+TP_API TensorRef cross_entropy(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
 
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+// cross_entropy_index(Tensor input, Tensor target, Tensor? weight, int ignore_index, str reduction, float label_smoothing) -> (Tensor out, Tensor logsumexp, Tensor total_weight)
+TP_API std::array<Storage, 3> cross_entropy_index(const Storage& input, const Storage& target, const Storage& weight,
+    std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
+TP_API std::array<TensorRef, 3> cross_entropy_index(const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction, double label_smoothing);
 
- protected:
-  TP_NODE_DISPOSE(MaxPool1dWithIndicesBackward)
-};
+// cross_entropy_index_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor logsumexp, Tensor total_weight, int ignore_index, str reduction, float label_smoothing) -> Tensor out
+TP_API Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
+    const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing);
+TP_API TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
+    const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
+    std::string_view reduction, double label_smoothing);
 
-// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-class TP_API MaxPool2dWithIndicesBackward final : public FuncOp<MaxPool2dWithIndicesBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"max_pool2d_with_indices",
-      "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MaxPool2dWithIndicesBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
-  MaxPool2dWithIndicesBackward() : FuncOp<MaxPool2dWithIndicesBackward, 1, 1>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool2dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+// drop(Tensor input, float p, int[] sizes) -> Tensor out
+TP_API Storage drop(const Storage& input, double p, const Dims& sizes);
+TP_API TensorRef drop(const TensorRef& input, double p, const Dims& sizes);
 
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+// drop_selu(Tensor input, float p, int[] sizes) -> Tensor out
+TP_API Storage drop_selu(const Storage& input, double p, const Dims& sizes);
+TP_API TensorRef drop_selu(const TensorRef& input, double p, const Dims& sizes);
 
- protected:
-  TP_NODE_DISPOSE(MaxPool2dWithIndicesBackward)
-};
+// dropout(Tensor input, float p=0.5, bool training=True) -> Tensor out
+TP_API Storage dropout(const Storage& input, double p, bool training);
+TP_API TensorRef dropout(const TensorRef& input, double p, bool training);
+TP_API TensorRef dropout_(const TensorRef& input, double p, bool training);
 
-// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-class TP_API MaxPool3dWithIndicesBackward final : public FuncOp<MaxPool3dWithIndicesBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"max_pool3d_with_indices",
-      "max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "MaxPool3dWithIndicesBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
-  MaxPool3dWithIndicesBackward() : FuncOp<MaxPool3dWithIndicesBackward, 1, 1>(2) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool3dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+// dropout1d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+TP_API Storage dropout1d(const Storage& input, double p, bool training);
+TP_API TensorRef dropout1d(const TensorRef& input, double p, bool training);
+TP_API TensorRef dropout1d_(const TensorRef& input, double p, bool training);
 
-  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+// dropout2d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+TP_API Storage dropout2d(const Storage& input, double p, bool training);
+TP_API TensorRef dropout2d(const TensorRef& input, double p, bool training);
+TP_API TensorRef dropout2d_(const TensorRef& input, double p, bool training);
 
- protected:
-  TP_NODE_DISPOSE(MaxPool3dWithIndicesBackward)
-};
+// dropout3d(Tensor input, float p=0.5, bool training=True) -> Tensor out
+TP_API Storage dropout3d(const Storage& input, double p, bool training);
+TP_API TensorRef dropout3d(const TensorRef& input, double p, bool training);
+TP_API TensorRef dropout3d_(const TensorRef& input, double p, bool training);
 
-// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
-class TP_API NativeAttentionBackward final : public FuncOp<NativeAttentionBackward, 4, 7> {
- public:
-  static constexpr OpSchema schema_v1{"native_attention",
-      "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NativeAttentionBackward";
-  static constexpr std::array<const char*, 7> kSavedNames{"query", "key", "value", "attn_mask", "out", "logsumexp", "random_state"};
-  static constexpr std::array<std::int8_t, 7> kSavedInput{0, 1, 2, 3, -1, -2, -3};
-  NativeAttentionBackward() : FuncOp<NativeAttentionBackward, 4, 7>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeAttentionBackward, 4, 7>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_attn_mask_ = false;
-  double dropout_p_ = 0;
-  bool is_causal_ = false;
-  std::optional<double> scale_;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(NativeAttentionBackward)
-};
-
-// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-class TP_API NativeBatchNormBackward final : public FuncOp<NativeBatchNormBackward, 5, 4> {
- public:
-  static constexpr OpSchema schema_v1{"native_batch_norm",
-      "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NativeBatchNormBackward";
-  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
-  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
-  NativeBatchNormBackward() : FuncOp<NativeBatchNormBackward, 5, 4>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeBatchNormBackward, 5, 4>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  bool training_ = false;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(NativeBatchNormBackward)
-};
-
-// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-class TP_API NativeGroupNormBackward final : public FuncOp<NativeGroupNormBackward, 3, 4> {
- public:
-  static constexpr OpSchema schema_v1{"native_group_norm",
-      "native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NativeGroupNormBackward";
-  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
-  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
-  NativeGroupNormBackward() : FuncOp<NativeGroupNormBackward, 3, 4>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeGroupNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  std::int64_t num_groups_ = 0;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(NativeGroupNormBackward)
-};
-
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-class TP_API NativeLayerNormBackward final : public FuncOp<NativeLayerNormBackward, 3, 4> {
- public:
-  static constexpr OpSchema schema_v1{"native_layer_norm",
-      "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
-  static constexpr const char* kName = "NativeLayerNormBackward";
-  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
-  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
-  NativeLayerNormBackward() : FuncOp<NativeLayerNormBackward, 3, 4>(3) {}
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeLayerNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
-
-  bool has_weight_ = false;
-  Dims normalized_shape_;
-  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
-
- protected:
-  TP_NODE_DISPOSE(NativeLayerNormBackward)
-};
+// feature_alpha_dropout(Tensor input, float p=0.5, bool training=False) -> Tensor out
+TP_API Storage feature_alpha_dropout(const Storage& input, double p, bool training);
+TP_API TensorRef feature_alpha_dropout(const TensorRef& input, double p, bool training);
+TP_API TensorRef feature_alpha_dropout_(const TensorRef& input, double p, bool training);
 
 // gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, *, float eps=1e-06, str reduction="mean") -> Tensor out
 TP_API Storage gaussian_nll_loss(const Storage& input, const Storage& target, const Storage& var, bool full,
@@ -191,6 +144,42 @@ TP_API TensorRef gaussian_nll_loss(const TensorRef& input, const TensorRef& targ
 // glu(Tensor input, int dim=-1) -> Tensor out
 TP_API Storage glu(const Storage& input, std::int64_t dim);
 TP_API TensorRef glu(const TensorRef& input, std::int64_t dim);
+
+// grid_line(Tensor like, int n, bool align_corners) -> Tensor out
+TP_API Storage grid_line(const Storage& like, std::int64_t n, bool align_corners);
+TP_API TensorRef grid_line(const TensorRef& like, std::int64_t n, bool align_corners);
+
+// grid_padded(Tensor place, Tensor length, int padding, bool align_corners) -> Tensor out
+TP_API Storage grid_padded(const Storage& place, const Storage& length, std::int64_t padding, bool align_corners);
+TP_API TensorRef grid_padded(const TensorRef& place, const TensorRef& length, std::int64_t padding, bool align_corners);
+
+// grid_reflected(Tensor place, float low, Tensor span) -> Tensor out
+TP_API Storage grid_reflected(const Storage& place, double low, const Storage& span);
+TP_API TensorRef grid_reflected(const TensorRef& place, double low, const TensorRef& span);
+
+// grid_sample(Tensor input, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool? align_corners=None) -> Tensor out
+TP_API Storage grid_sample(const Storage& input, const Storage& grid, std::string_view mode,
+    std::string_view padding_mode, std::optional<bool> align_corners);
+TP_API TensorRef grid_sample(const TensorRef& input, const TensorRef& grid, std::string_view mode,
+    std::string_view padding_mode, std::optional<bool> align_corners);
+
+// grid_sampled(Tensor input, Tensor grid, int mode, int padding, bool align_corners) -> Tensor out
+TP_API Storage grid_sampled(const Storage& input, const Storage& grid, std::int64_t mode, std::int64_t padding,
+    bool align_corners);
+TP_API TensorRef grid_sampled(const TensorRef& input, const TensorRef& grid, std::int64_t mode, std::int64_t padding,
+    bool align_corners);
+
+// grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out
+TP_API Storage grid_sampler_2d(const Storage& input, const Storage& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners);
+TP_API TensorRef grid_sampler_2d(const TensorRef& input, const TensorRef& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners);
+
+// grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor out
+TP_API Storage grid_sampler_3d(const Storage& input, const Storage& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners);
+TP_API TensorRef grid_sampler_3d(const TensorRef& input, const TensorRef& grid, std::int64_t interpolation_mode,
+    std::int64_t padding_mode, bool align_corners);
 
 // group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out
 TP_API Storage group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight, const Storage& bias,
@@ -204,9 +193,11 @@ TP_API Storage hinge_embedding_loss(const Storage& input, const Storage& target,
 TP_API TensorRef hinge_embedding_loss(const TensorRef& input, const TensorRef& target, double margin,
     std::string_view reduction);
 
-// huber_loss(Tensor input, Tensor target, *, str reduction="mean", float delta=1.0) -> Tensor out
-TP_API Storage huber_loss(const Storage& input, const Storage& target, std::string_view reduction, double delta);
-TP_API TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta);
+// huber_loss(Tensor input, Tensor target, *, str reduction="mean", float delta=1.0, Tensor? weight=None) -> Tensor out
+TP_API Storage huber_loss(const Storage& input, const Storage& target, std::string_view reduction, double delta,
+    const Storage& weight);
+TP_API TensorRef huber_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double delta,
+    const TensorRef& weight);
 
 // instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor out
 TP_API Storage instance_norm(const Storage& input, const Storage& running_mean, const Storage& running_var,
@@ -214,19 +205,32 @@ TP_API Storage instance_norm(const Storage& input, const Storage& running_mean, 
 TP_API TensorRef instance_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
     const TensorRef& weight, const TensorRef& bias, bool use_input_stats, double momentum, double eps);
 
+// interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode="nearest", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor out
+TP_API Storage interpolate(const Storage& input, const std::optional<Dims>& size,
+    const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
+    std::optional<bool> recompute_scale_factor, bool antialias);
+TP_API TensorRef interpolate(const TensorRef& input, const std::optional<Dims>& size,
+    const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
+    std::optional<bool> recompute_scale_factor, bool antialias);
+
 // kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor out
 TP_API Storage kl_div(const Storage& input, const Storage& target, std::string_view reduction, bool log_target);
 TP_API TensorRef kl_div(const TensorRef& input, const TensorRef& target, std::string_view reduction, bool log_target);
 
-// l1_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-TP_API Storage l1_loss(const Storage& input, const Storage& target, std::string_view reduction);
-TP_API TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction);
+// l1_loss(Tensor input, Tensor target, *, str reduction="mean", Tensor? weight=None) -> Tensor out
+TP_API Storage l1_loss(const Storage& input, const Storage& target, std::string_view reduction, const Storage& weight);
+TP_API TensorRef l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction,
+    const TensorRef& weight);
 
 // layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor out
 TP_API Storage layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
     const Storage& bias, double eps);
 TP_API TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     const TensorRef& bias, double eps);
+
+// local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out
+TP_API Storage local_response_norm(const Storage& input, std::int64_t size, double alpha, double beta, double k);
+TP_API TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k);
 
 // log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 TP_API Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
@@ -235,101 +239,5 @@ TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::opti
 // log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
 TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
 TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
-
-// margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-TP_API Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
-    std::string_view reduction);
-TP_API TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
-    double margin, std::string_view reduction);
-
-// max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor out
-TP_API Storage max_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API TensorRef max_pool1d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-TP_API std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor out
-TP_API Storage max_pool2d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API TensorRef max_pool2d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-TP_API std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor out
-TP_API Storage max_pool3d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API TensorRef max_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
-    const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
-TP_API std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-TP_API std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size,
-    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
-
-// mse_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-TP_API Storage mse_loss(const Storage& input, const Storage& target, std::string_view reduction);
-TP_API TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction);
-
-// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
-TP_API std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
-    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
-TP_API std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
-
-// native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)
-TP_API std::array<Storage, 4> native_attention_backward(const Storage& grad, const Storage& query, const Storage& key,
-    const Storage& value, const Storage& attn_mask, const Storage& out, const Storage& logsumexp,
-    const Storage& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask);
-TP_API std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query,
-    const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out,
-    const TensorRef& logsumexp, const TensorRef& random_state, double dropout_p, bool is_causal,
-    std::optional<double> scale, bool want_mask);
-
-// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-TP_API std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
-    const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps);
-TP_API std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight,
-    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
-    double eps);
-
-// native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
-TP_API std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Storage& input,
-    const Storage& weight, const Storage& mu, const Storage& rstd, bool training, bool want_input, bool want_weight,
-    bool want_bias);
-TP_API std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
-    const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
-    bool want_weight, bool want_bias);
-
-// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-TP_API std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
-    const Storage& bias, double eps);
-TP_API std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups,
-    const TensorRef& weight, const TensorRef& bias, double eps);
-
-// native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
-TP_API std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Storage& input,
-    std::int64_t num_groups, const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input,
-    bool want_weight, bool want_bias);
-TP_API std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
-    std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
-    bool want_weight, bool want_bias);
-
-// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
-TP_API std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape,
-    const Storage& weight, const Storage& bias, double eps);
-TP_API std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
-    const TensorRef& weight, const TensorRef& bias, double eps);
 
 }  // namespace tp::ops

@@ -5,10 +5,10 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/attention.h"
 #include "kernels/losses.h"
 #include "kernels/norm.h"
-#include "kernels/resample.h"
-#include "kernels/softmax.h"
+#include "kernels/pool.h"
 
 namespace tp {
 
@@ -23,38 +23,52 @@ TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const 
     std::optional<double> scale);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage dropout(const Storage& input, double p, bool training);
-TensorRef dropout(const TensorRef& input, double p, bool training);
-Storage exp(const Storage& input);
-TensorRef exp(const TensorRef& input);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
-Storage log(const Storage& input);
-TensorRef log(const TensorRef& input);
+Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage logical_not(const Storage& input);
+TensorRef logical_not(const TensorRef& input);
+Storage logsigmoid(const Storage& input);
+TensorRef logsigmoid(const TensorRef& input);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-Storage minimum(const Storage& input, const Storage& other);
-TensorRef minimum(const TensorRef& input, const TensorRef& other);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
-    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
-std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage plane_gather1d(const Storage& input, const Storage& indices);
+TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
+Storage plane_gather2d(const Storage& input, const Storage& indices);
+TensorRef plane_gather2d(const TensorRef& input, const TensorRef& indices);
+Storage plane_gather3d(const Storage& input, const Storage& indices);
+TensorRef plane_gather3d(const TensorRef& input, const TensorRef& indices);
+Storage plane_scatter1d(const Storage& grad, const Storage& indices, const Dims& size);
+TensorRef plane_scatter1d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
+Storage plane_scatter2d(const Storage& grad, const Storage& indices, const Dims& size);
+TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
+Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims& size);
+TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
@@ -63,25 +77,1410 @@ Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage rsqrt(const Storage& input);
 TensorRef rsqrt(const TensorRef& input);
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value);
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value);
 Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
-Storage smooth_l1(const Storage& input, const Storage& target, double beta);
-TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta);
-Storage softplus(const Storage& input, double beta, double threshold);
-TensorRef softplus(const TensorRef& input, double beta, double threshold);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
+Storage squared_difference(const Storage& input, const Storage& target);
+TensorRef squared_difference(const TensorRef& input, const TensorRef& target);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
 Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
+Storage unpool(const Storage& input, const Storage& indices, const Dims& size);
+TensorRef unpool(const TensorRef& input, const TensorRef& indices, const Dims& size);
+Storage unsqueeze(const Storage& input, std::int64_t dim);
+TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view reduction);
+TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+//   out = reduce_loss(relu(margin - target * (input1 - input2)), reduction)
+
+namespace {
+constexpr OpSchema kMarginRankingLossSchema{"margin_ranking_loss",
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
+
+template <class V>
+V margin_ranking_loss_compose(const V& input1, const V& input2, const V& target, double margin,
+    std::string_view reduction) {
+  return reduce_loss(relu(sub(number<V>(Scalar(margin)), mul(target, sub(input1, input2, Scalar(1))), Scalar(1))),
+      reduction);
+}
+}  // namespace
+
+Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
+    std::string_view reduction) {
+  return on_tensors([&] { return margin_ranking_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
+      margin, reduction); });
+}
+TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target, double margin,
+    std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return margin_ranking_loss(wiring::autocast(kMarginRankingLossSchema, input1),
+        wiring::autocast(kMarginRankingLossSchema, input2), wiring::autocast(kMarginRankingLossSchema, target), margin,
+        reduction);
+  }
+  return margin_ranking_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
+}
+
+// max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = max_pool1d_with_indices(input, kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0]
+//   indices = both[1]
+
+namespace {
+constexpr OpSchema kMaxPool1dSchema{"max_pool1d",
+    "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> max_pool1d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
+  const auto both = max_pool1d_with_indices(input, kernel_size, ((!stride.has_value())
+      || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size) : Dims(stride.value_or(Dims{}))),
+      padding, dilation, ceil_mode);
+  const auto out = std::get<0>(both);
+  const auto indices = std::get<1>(both);
+  return {out, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return on_tensors([&] { return max_pool1d(tensors_of(input), kernel_size, stride, padding, dilation, ceil_mode,
+      return_indices); });
+}
+std::array<TensorRef, 2> max_pool1d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return max_pool1d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices);
+}
+
+// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+//   vjp input = plane_scatter1d(g_out, indices, shape(input))
+//   saves: indices
+
+namespace {
+
+template <class V>
+V max_pool1d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
+  return plane_scatter1d(g_out, indices, input_shape);
+}
+
+TensorRef max_pool1d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
+  return plane_gather1d(t, indices);
+}
+
+TP_COLD std::array<TensorRef, 2> max_pool1d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool1dWithIndicesBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::max_pool1d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+TP_COLD void max_pool1d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
+  TensorRef sum_out;
+  if (wiring::tangent(input))
+    sum_out = plus(std::move(sum_out), max_pool1d_with_indices_tangent_input_out(wiring::primal(indices),
+        wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  check_dtype(MaxPool1dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::max_pool(MaxPool1dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
+      ceil_mode);
+}
+std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return max_pool1d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
+  std::array<Storage, 2> results = max_pool1d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
+      ceil_mode);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<MaxPool1dWithIndicesBackward>();
+    MaxPool1dWithIndicesBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { max_pool1d_with_indices_set_tangent(out, indices, input); });
+  return {out, indices};
+}
+GradVec MaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec MaxPool1dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = max_pool2d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
+//   indices = both[1]
+
+namespace {
+constexpr OpSchema kMaxPool2dSchema{"max_pool2d",
+    "max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> max_pool2d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool2dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool2d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
+  const auto indices = std::get<1>(both);
+  return {out, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool2d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return on_tensors([&] { return max_pool2d(tensors_of(input), kernel_size, stride, padding, dilation, ceil_mode,
+      return_indices); });
+}
+std::array<TensorRef, 2> max_pool2d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return max_pool2d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices);
+}
+
+// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+//   vjp input = plane_scatter2d(g_out, indices, shape(input))
+//   saves: indices
+
+namespace {
+
+template <class V>
+V max_pool2d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
+  return plane_scatter2d(g_out, indices, input_shape);
+}
+
+TensorRef max_pool2d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
+  return plane_gather2d(t, indices);
+}
+
+TP_COLD std::array<TensorRef, 2> max_pool2d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool2dWithIndicesBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::max_pool2d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+TP_COLD void max_pool2d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
+  TensorRef sum_out;
+  if (wiring::tangent(input))
+    sum_out = plus(std::move(sum_out), max_pool2d_with_indices_tangent_input_out(wiring::primal(indices),
+        wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  check_dtype(MaxPool2dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::max_pool(MaxPool2dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
+      ceil_mode);
+}
+std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return max_pool2d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
+  std::array<Storage, 2> results = max_pool2d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
+      ceil_mode);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<MaxPool2dWithIndicesBackward>();
+    MaxPool2dWithIndicesBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { max_pool2d_with_indices_set_tangent(out, indices, input); });
+  return {out, indices};
+}
+GradVec MaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+//   both = max_pool3d_with_indices(input if is_floating(input) else cast(input, "f64"), kernel_size, kernel_size if stride == None or len(stride) == 0 else stride, padding, dilation, ceil_mode)
+//   out = both[0] if is_floating(input) else cast(both[0], dtype(input))
+//   indices = both[1]
+
+namespace {
+constexpr OpSchema kMaxPool3dSchema{"max_pool3d",
+    "max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> max_pool3d_compose(const V& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool) {
+  if (TP_UNLIKELY(!((is_floating(input)) || (is_whole(dtype(input))))))
+    refuse(kMaxPool3dSchema.name, ErrorKind::Type, "does not take {}", {dtype(input)});
+  const auto both = max_pool3d_with_indices((is_floating(input) ? V(input) : cast(input, Dtype::F64)), kernel_size,
+      ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel_size)
+      : Dims(stride.value_or(Dims{}))), padding, dilation, ceil_mode);
+  const auto out = (is_floating(input) ? std::get<0>(both) : cast(std::get<0>(both), dtype(input)));
+  const auto indices = std::get<1>(both);
+  return {out, indices};
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool3d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return on_tensors([&] { return max_pool3d(tensors_of(input), kernel_size, stride, padding, dilation, ceil_mode,
+      return_indices); });
+}
+std::array<TensorRef, 2> max_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices) {
+  return max_pool3d_compose<TensorRef>(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices);
+}
+
+// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+//   vjp input = plane_scatter3d(g_out, indices, shape(input))
+//   saves: indices
+
+namespace {
+
+template <class V>
+V max_pool3d_with_indices_vjp_input(const V& g_out, const V& indices, const Shape& input_shape) {
+  return plane_scatter3d(g_out, indices, input_shape);
+}
+
+TensorRef max_pool3d_with_indices_tangent_input_out(const TensorRef& indices, const TensorRef& t) {
+  return plane_gather3d(t, indices);
+}
+
+TP_COLD std::array<TensorRef, 2> max_pool3d_with_indices_batched(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  const batch::Fold in(MaxPool3dWithIndicesBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::max_pool3d_with_indices(in[0], kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+TP_COLD void max_pool3d_with_indices_set_tangent(const TensorRef& out, const TensorRef& indices,
+    const TensorRef& input) {
+  TensorRef sum_out;
+  if (wiring::tangent(input))
+    sum_out = plus(std::move(sum_out), max_pool3d_with_indices_tangent_input_out(wiring::primal(indices),
+        wiring::tangent(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum_out), out));
+}
+}  // namespace
+
+std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  check_dtype(MaxPool3dWithIndicesBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::max_pool(MaxPool3dWithIndicesBackward::schema_v1, input, kernel_size, stride, padding, dilation,
+      ceil_mode);
+}
+std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size, const Dims& stride,
+    const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return max_pool3d_with_indices_batched(input, kernel_size, stride, padding, dilation, ceil_mode);
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return max_pool3d_with_indices(wiring::autocast(MaxPool3dWithIndicesBackward::schema_v1, input), kernel_size,
+        stride, padding, dilation, ceil_mode);
+  }
+  std::array<Storage, 2> results = max_pool3d_with_indices(input->storage(), kernel_size, stride, padding, dilation,
+      ceil_mode);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef indices = wiring::wrap(std::move(results[1]));
+  if (wiring::records(input)) {
+    auto node = make_node<MaxPool3dWithIndicesBackward>();
+    MaxPool3dWithIndicesBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), indices->dtype(), indices->sizes());
+    back.set_input(0, input);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(0, indices);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { max_pool3d_with_indices_set_tangent(out, indices, input); });
+  return {out, indices};
+}
+GradVec MaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+GraphGradVec MaxPool3dWithIndicesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  if (needs(*this, 0))
+    grads[0] = fit(max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor out
+//   kernel = per_dim(kernel_size, 1)
+//   step = kernel if stride == None or len(stride) == 0 else per_dim(stride, 1)
+//   pads = per_dim(padding, 1)
+//   natural = [(size(input, i - 1) - 1) * step[i] - 2 * pads[i] + kernel[i] for i in range(1)]
+//   out = unpool(input, indices, natural if output_size == None else unpool_sizes(natural, step, output_size))
+
+namespace {
+constexpr OpSchema kMaxUnpool1dSchema{"max_unpool1d",
+    "max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V max_unpool1d_compose(const V& input, const V& indices, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const std::optional<Dims>& output_size) {
+  if (TP_UNLIKELY(!(shape(indices) == shape(input))))
+    refuse(kMaxUnpool1dSchema.name, ErrorKind::Value, "indices have sizes {}, input {}; they must agree",
+        {shape(indices), shape(input)});
+  if (TP_UNLIKELY(!((ndim(input) == std::int64_t(2)) || (ndim(input) == std::int64_t(3)))))
+    refuse(kMaxUnpool1dSchema.name, ErrorKind::Value, "needs 2 or 3 dimensions, got sizes {}", {shape(input)});
+  const auto kernel = per_dim(kernel_size, std::int64_t(1));
+  const auto step = ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel)
+      : Dims(per_dim(stride.value_or(Dims{}), std::int64_t(1))));
+  const auto pads = per_dim(padding, std::int64_t(1));
+  const auto natural = each_int(std::int64_t(1), [&](std::int64_t i) -> std::int64_t { return (((size(input,
+      i - std::int64_t(1)) - std::int64_t(1)) * at(step, i)) - (std::int64_t(2) * at(pads, i))) + at(kernel, i); });
+  return unpool(input, indices, (!output_size.has_value() ? Dims(natural) : Dims(unpool_sizes(natural, step,
+      output_size))));
+}
+}  // namespace
+
+Storage max_unpool1d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return on_tensors([&] { return max_unpool1d(tensors_of(input), tensors_of(indices), kernel_size, stride, padding,
+      output_size); });
+}
+TensorRef max_unpool1d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return max_unpool1d_compose<TensorRef>(input, indices, kernel_size, stride, padding, output_size);
+}
+
+// max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor out
+//   kernel = per_dim(kernel_size, 2)
+//   step = kernel if stride == None or len(stride) == 0 else per_dim(stride, 2)
+//   pads = per_dim(padding, 2)
+//   natural = [(size(input, i - 2) - 1) * step[i] - 2 * pads[i] + kernel[i] for i in range(2)]
+//   out = unpool(input, indices, natural if output_size == None else unpool_sizes(natural, step, output_size))
+
+namespace {
+constexpr OpSchema kMaxUnpool2dSchema{"max_unpool2d",
+    "max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V max_unpool2d_compose(const V& input, const V& indices, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const std::optional<Dims>& output_size) {
+  if (TP_UNLIKELY(!(shape(indices) == shape(input))))
+    refuse(kMaxUnpool2dSchema.name, ErrorKind::Value, "indices have sizes {}, input {}; they must agree",
+        {shape(indices), shape(input)});
+  if (TP_UNLIKELY(!((ndim(input) == std::int64_t(3)) || (ndim(input) == std::int64_t(4)))))
+    refuse(kMaxUnpool2dSchema.name, ErrorKind::Value, "needs 3 or 4 dimensions, got sizes {}", {shape(input)});
+  const auto kernel = per_dim(kernel_size, std::int64_t(2));
+  const auto step = ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel)
+      : Dims(per_dim(stride.value_or(Dims{}), std::int64_t(2))));
+  const auto pads = per_dim(padding, std::int64_t(2));
+  const auto natural = each_int(std::int64_t(2), [&](std::int64_t i) -> std::int64_t { return (((size(input,
+      i - std::int64_t(2)) - std::int64_t(1)) * at(step, i)) - (std::int64_t(2) * at(pads, i))) + at(kernel, i); });
+  return unpool(input, indices, (!output_size.has_value() ? Dims(natural) : Dims(unpool_sizes(natural, step,
+      output_size))));
+}
+}  // namespace
+
+Storage max_unpool2d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return on_tensors([&] { return max_unpool2d(tensors_of(input), tensors_of(indices), kernel_size, stride, padding,
+      output_size); });
+}
+TensorRef max_unpool2d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return max_unpool2d_compose<TensorRef>(input, indices, kernel_size, stride, padding, output_size);
+}
+
+// max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor out
+//   kernel = per_dim(kernel_size, 3)
+//   step = kernel if stride == None or len(stride) == 0 else per_dim(stride, 3)
+//   pads = per_dim(padding, 3)
+//   natural = [(size(input, i - 3) - 1) * step[i] - 2 * pads[i] + kernel[i] for i in range(3)]
+//   out = unpool(input, indices, natural if output_size == None else unpool_sizes(natural, step, output_size))
+
+namespace {
+constexpr OpSchema kMaxUnpool3dSchema{"max_unpool3d",
+    "max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V max_unpool3d_compose(const V& input, const V& indices, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, const std::optional<Dims>& output_size) {
+  if (TP_UNLIKELY(!(shape(indices) == shape(input))))
+    refuse(kMaxUnpool3dSchema.name, ErrorKind::Value, "indices have sizes {}, input {}; they must agree",
+        {shape(indices), shape(input)});
+  if (TP_UNLIKELY(!((ndim(input) == std::int64_t(4)) || (ndim(input) == std::int64_t(5)))))
+    refuse(kMaxUnpool3dSchema.name, ErrorKind::Value, "needs 4 or 5 dimensions, got sizes {}", {shape(input)});
+  const auto kernel = per_dim(kernel_size, std::int64_t(3));
+  const auto step = ((!stride.has_value()) || (len(stride.value_or(Dims{})) == std::int64_t(0)) ? Dims(kernel)
+      : Dims(per_dim(stride.value_or(Dims{}), std::int64_t(3))));
+  const auto pads = per_dim(padding, std::int64_t(3));
+  const auto natural = each_int(std::int64_t(3), [&](std::int64_t i) -> std::int64_t { return (((size(input,
+      i - std::int64_t(3)) - std::int64_t(1)) * at(step, i)) - (std::int64_t(2) * at(pads, i))) + at(kernel, i); });
+  return unpool(input, indices, (!output_size.has_value() ? Dims(natural) : Dims(unpool_sizes(natural, step,
+      output_size))));
+}
+}  // namespace
+
+Storage max_unpool3d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return on_tensors([&] { return max_unpool3d(tensors_of(input), tensors_of(indices), kernel_size, stride, padding,
+      output_size); });
+}
+TensorRef max_unpool3d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size) {
+  return max_unpool3d_compose<TensorRef>(input, indices, kernel_size, stride, padding, output_size);
+}
+
+// mse_loss(Tensor input, Tensor target, *, str reduction="mean", Tensor? weight=None) -> Tensor out
+//   out = reduce_loss(squared_difference(input, target), reduction) if weight == None else weigh_loss(squared_difference(input, target), weight, reduction)
+
+namespace {
+constexpr OpSchema kMseLossSchema{"mse_loss",
+    "mse_loss(Tensor input, Tensor target, *, str reduction=\"mean\", Tensor? weight=None) -> Tensor out", 1,
+    Amp::ForceFp32, true};
+
+template <class V>
+V mse_loss_compose(const V& input, const V& target, std::string_view reduction, const V& weight) {
+  return (is_absent(weight) ? reduce_loss(squared_difference(input, target), reduction)
+      : weigh_loss(squared_difference(input, target), weight, reduction));
+}
+}  // namespace
+
+Storage mse_loss(const Storage& input, const Storage& target, std::string_view reduction, const Storage& weight) {
+  return on_tensors([&] { return mse_loss(tensors_of(input), tensors_of(target), reduction, tensors_of(weight)); });
+}
+TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction,
+    const TensorRef& weight) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return mse_loss(wiring::autocast(kMseLossSchema, input), wiring::autocast(kMseLossSchema, target), reduction,
+        wiring::autocast(kMseLossSchema, weight));
+  }
+  return mse_loss_compose<TensorRef>(input, target, reduction, weight);
+}
+
+// multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction="mean") -> Tensor out
+//   x = input if ndim(input) == 2 else reshape(input, (1, -1))
+//   at = reshape(target, (-1, 1))
+//   gap = relu(margin - gather(x, 1, at) + x)
+//   raised = gap if p == 1 else gap * gap
+//   weighed = raised if weight == None else raised * unsqueeze(index_select(weight, 0, reshape(at, (-1,))), 1)
+//   loss = sum(scatter(weighed, 1, at, 0), (1,)) / size(x, 1)
+//   out = reduce_loss(loss if ndim(input) == 2 else reshape(loss, ()), reduction)
+
+namespace {
+constexpr OpSchema kMultiMarginLossSchema{"multi_margin_loss",
+    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V multi_margin_loss_compose(const V& input, const V& target, std::int64_t p, double margin, const V& weight,
+    std::string_view reduction) {
+  if (TP_UNLIKELY(!((p == std::int64_t(1)) || (p == std::int64_t(2)))))
+    refuse(kMultiMarginLossSchema.name, ErrorKind::Value, "p={} is not 1 or 2", {p});
+  const auto x = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1), std::int64_t(-1)}));
+  const auto at = reshape(target, Dims{std::int64_t(-1), std::int64_t(1)});
+  const auto gap = relu(add(sub(number<V>(Scalar(margin)), gather(x, std::int64_t(1), at), Scalar(1)), x, Scalar(1)));
+  const auto raised = (p == std::int64_t(1) ? V(gap) : mul(gap, gap));
+  const auto weighed = (is_absent(weight) ? V(raised) : mul(raised, unsqueeze(index_select(weight, std::int64_t(0),
+      reshape(at, Dims{std::int64_t(-1)})), std::int64_t(1))));
+  const auto loss = div(sum(scatter(weighed, std::int64_t(1), at, Scalar(std::int64_t(0))), Dims{std::int64_t(1)},
+      false, std::nullopt), number<V>(Scalar(size(x, std::int64_t(1)))));
+  return reduce_loss((ndim(input) == std::int64_t(2) ? V(loss) : reshape(loss, Dims{})), reduction);
+}
+}  // namespace
+
+Storage multi_margin_loss(const Storage& input, const Storage& target, std::int64_t p, double margin,
+    const Storage& weight, std::string_view reduction) {
+  return on_tensors([&] { return multi_margin_loss(tensors_of(input), tensors_of(target), p, margin,
+      tensors_of(weight), reduction); });
+}
+TensorRef multi_margin_loss(const TensorRef& input, const TensorRef& target, std::int64_t p, double margin,
+    const TensorRef& weight, std::string_view reduction) {
+  return multi_margin_loss_compose<TensorRef>(input, target, p, margin, weight, reduction);
+}
+
+// multilabel_margin_loss(Tensor input, Tensor target, str reduction="mean") -> Tensor out
+//   x = input if ndim(input) == 2 else reshape(input, (1, -1))
+//   y = reshape(target, shape(x))
+//   named = cumsum(cast(y < 0, "i64"), 1) == 0
+//   safe = where(named, y, 0)
+//   is_target = scatter_add(zeros(shape(x)), 1, safe, cast(named, dtype(x))) > 0
+//   gap = relu(1 - (unsqueeze(gather(x, 1, safe), 2) - unsqueeze(x, 1)))
+//   counted = logical_and(unsqueeze(named, 2), logical_not(unsqueeze(is_target, 1)))
+//   loss = sum(where(counted, gap, 0), (1, 2)) / size(x, 1)
+//   out = reduce_loss(loss if ndim(input) == 2 else reshape(loss, ()), reduction)
+
+namespace {
+constexpr OpSchema kMultilabelMarginLossSchema{"multilabel_margin_loss",
+    "multilabel_margin_loss(Tensor input, Tensor target, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V multilabel_margin_loss_compose(const V& input, const V& target, std::string_view reduction) {
+  if (TP_UNLIKELY(!(shape(target) == shape(input))))
+    refuse(kMultilabelMarginLossSchema.name, ErrorKind::Value, "target has sizes {}, input {}; they must agree",
+        {shape(target), shape(input)});
+  const auto x = (ndim(input) == std::int64_t(2) ? V(input) : reshape(input, Dims{std::int64_t(1), std::int64_t(-1)}));
+  const auto y = reshape(target, shape(x));
+  const auto named = eq(cumsum(cast(lt(y, number<V>(Scalar(std::int64_t(0)))), Dtype::I64), std::int64_t(1),
+      std::nullopt), number<V>(Scalar(std::int64_t(0))));
+  const auto safe = where(named, y, number<V>(Scalar(std::int64_t(0))));
+  const auto is_target = gt(scatter_add(zeros<V>(shape(x), dtype(input)), std::int64_t(1), safe, cast(named,
+      dtype(x))), number<V>(Scalar(std::int64_t(0))));
+  const auto gap = relu(sub(number<V>(Scalar(std::int64_t(1))), sub(unsqueeze(gather(x, std::int64_t(1), safe),
+      std::int64_t(2)), unsqueeze(x, std::int64_t(1)), Scalar(1)), Scalar(1)));
+  const auto counted = logical_and(unsqueeze(named, std::int64_t(2)), logical_not(unsqueeze(is_target,
+      std::int64_t(1))));
+  const auto loss = div(sum(where(counted, gap, number<V>(Scalar(std::int64_t(0)))), Dims{std::int64_t(1),
+      std::int64_t(2)}, false, std::nullopt), number<V>(Scalar(size(x, std::int64_t(1)))));
+  return reduce_loss((ndim(input) == std::int64_t(2) ? V(loss) : reshape(loss, Dims{})), reduction);
+}
+}  // namespace
+
+Storage multilabel_margin_loss(const Storage& input, const Storage& target, std::string_view reduction) {
+  return on_tensors([&] { return multilabel_margin_loss(tensors_of(input), tensors_of(target), reduction); });
+}
+TensorRef multilabel_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
+  return multilabel_margin_loss_compose<TensorRef>(input, target, reduction);
+}
+
+// multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction="mean") -> Tensor out
+//   loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+//   out = reduce_loss(mean(loss if weight == None else loss * weight, (-1,)), reduction)
+
+namespace {
+constexpr OpSchema kMultilabelSoftMarginLossSchema{"multilabel_soft_margin_loss",
+    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction=\"mean\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V multilabel_soft_margin_loss_compose(const V& input, const V& target, const V& weight, std::string_view reduction) {
+  const auto loss = neg(add(mul(target, logsigmoid(input)), mul(sub(number<V>(Scalar(std::int64_t(1))), target,
+      Scalar(1)), logsigmoid(neg(input))), Scalar(1)));
+  return reduce_loss(mean((is_absent(weight) ? V(loss) : mul(loss, weight)), Dims{std::int64_t(-1)}, false,
+      std::nullopt), reduction);
+}
+}  // namespace
+
+Storage multilabel_soft_margin_loss(const Storage& input, const Storage& target, const Storage& weight,
+    std::string_view reduction) {
+  return on_tensors([&] { return multilabel_soft_margin_loss(tensors_of(input), tensors_of(target), tensors_of(weight),
+      reduction); });
+}
+TensorRef multilabel_soft_margin_loss(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::string_view reduction) {
+  return multilabel_soft_margin_loss_compose<TensorRef>(input, target, weight, reduction);
+}
+
+// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
+//   vjp query = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[0]
+//   vjp key = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[1]
+//   vjp value = native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, False)[2]
+//   vjp attn_mask = sum_to(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale, True)[3], shape(attn_mask))
+//   saves: query, key, value, attn_mask, out, logsumexp, random_state, dropout_p, is_causal, scale
+
+namespace {
+
+template <class V>
+V native_attention_vjp_query(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
+    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return std::get<0>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
+      dropout_p, is_causal, scale, false));
+}
+
+template <class V>
+V native_attention_vjp_key(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
+    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return std::get<1>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
+      dropout_p, is_causal, scale, false));
+}
+
+template <class V>
+V native_attention_vjp_value(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
+    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return std::get<2>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state,
+      dropout_p, is_causal, scale, false));
+}
+
+template <class V>
+V native_attention_vjp_attn_mask(const V& g_out, const V& query, const V& key, const V& value, const V& attn_mask,
+    const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return sum_to(std::get<3>(native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp,
+      random_state, dropout_p, is_causal, scale, true)), shape(attn_mask));
+}
+
+template <class V>
+std::array<V, 4> native_attention_vjp_joint(const V& g_out, const V& query, const V& key, const V& value,
+    const V& attn_mask, const V& out, const V& logsumexp, const V& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale) {
+  return native_attention_backward(g_out, query, key, value, attn_mask, out, logsumexp, random_state, dropout_p,
+      is_causal, scale, false);
+}
+
+TP_COLD std::array<TensorRef, 3> native_attention_batched(const TensorRef& query, const TensorRef& key,
+    const TensorRef& value, const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale,
+    Generator* generator) {
+  const auto call = [&](const TensorRef& query, const TensorRef& key, const TensorRef& value,
+      const TensorRef& attn_mask) { return ops::native_attention(query, key, value, attn_mask, dropout_p, is_causal,
+      scale, generator); };
+  const auto loop = [&] { return batch::loop({NativeAttentionBackward::schema_v1, {query, key, value, attn_mask}},
+      [&](const batch::Samples& samples) { return ops::native_attention(samples[0], samples[1], samples[2], samples[3],
+      dropout_p, is_causal, scale, generator); }); };
+  return batch::rules::attention(NativeAttentionBackward::schema_v1, call, loop, query, key, value, attn_mask,
+      dropout_p, is_causal, scale, generator);
+}
+
+TP_COLD void native_attention_set_tangent(const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& random_state, const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(query), wiring::tangent(key), wiring::tangent(value),
+      wiring::tangent(attn_mask)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(native_attention_vjp_query<TensorRef>(g_out, wiring::primal(query),
+        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
+        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), query->sizes(),
+        query->dtype());
+    if (tangents[1]) grads[1] = fit(native_attention_vjp_key<TensorRef>(g_out, wiring::primal(query),
+        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
+        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), key->sizes(),
+        key->dtype());
+    if (tangents[2]) grads[2] = fit(native_attention_vjp_value<TensorRef>(g_out, wiring::primal(query),
+        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
+        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), value->sizes(),
+        value->dtype());
+    if (tangents[3]) grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, wiring::primal(query),
+        wiring::primal(key), wiring::primal(value), wiring::primal(attn_mask), wiring::primal(out),
+        wiring::primal(logsumexp), wiring::primal(random_state), dropout_p, is_causal, scale), attn_mask->sizes(),
+        attn_mask->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
+    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  check_dtype(NativeAttentionBackward::schema_v1, query, kHalfDtypes | kFloatDtypes);
+  return kernels::native_attention(NativeAttentionBackward::schema_v1, query, key, value, attn_mask, dropout_p,
+      is_causal, scale, generator);
+}
+std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator) {
+  if (TP_UNLIKELY(batch::any(query, key, value, attn_mask)))
+    return native_attention_batched(query, key, value, attn_mask, dropout_p, is_causal, scale, generator);
+  std::array<Storage, 3> results = native_attention(query->storage(), key->storage(), value->storage(),
+      storage_or_absent(attn_mask), dropout_p, is_causal, scale, generator);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef logsumexp = wiring::wrap(std::move(results[1]));
+  TensorRef random_state = wiring::wrap(std::move(results[2]));
+  if (wiring::records({&query, &key, &value, &attn_mask})) {
+    auto node = make_node<NativeAttentionBackward>();
+    NativeAttentionBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), logsumexp->dtype(), logsumexp->sizes());
+    back.output_like_[1] = Storage(BlockRef(), random_state->dtype(), random_state->sizes());
+    back.set_input(0, query);
+    back.set_input(1, key);
+    back.set_input(2, value);
+    back.set_input(3, attn_mask);
+    back.has_attn_mask_ = bool(attn_mask);
+    back.dropout_p_ = dropout_p;
+    back.is_causal_ = is_causal;
+    back.scale_ = scale;
+    back.save(0, query);
+    back.save(1, key);
+    back.save(2, value);
+    if (attn_mask) back.save(3, attn_mask);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(4, out);
+    back.save(5, logsumexp);
+    back.save(6, random_state);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&query, &key, &value, &attn_mask}))
+    wiring::each_level({&query, &key, &value, &attn_mask}, {}, [&] { native_attention_set_tangent(out, logsumexp,
+        random_state, query, key, value, attn_mask, dropout_p, is_causal, scale); });
+  return {out, logsumexp, random_state};
+}
+GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(4);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 4> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_attention_vjp_joint<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_ ? Storage(saved(3))
+        : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_);
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  if (needs(*this, 3))
+    grads[3] = fit(native_attention_vjp_attn_mask<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
+        ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(3),
+        input_dtype(3));
+  return grads;
+}
+GraphGradVec NativeAttentionBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(4);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 4> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_attention_vjp_joint<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
+        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
+        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_);
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  if (needs(*this, 3))
+    grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
+        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
+        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(3), input_dtype(3));
+  return grads;
+}
+
+// native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)
+//   factor = size(query, -1) ** -0.5 if scale == None else scale
+//   p = attention_weights(query, key, attn_mask, is_causal, scale)
+//   ds = p * (matmul(grad, transpose(value, -2, -1)) - sum(grad * matmul(p, value), (-1,), True))
+//   grad_query = sum_to(matmul(ds, key) * factor, shape(query))
+//   grad_key = sum_to(matmul(transpose(ds, -2, -1), query) * factor, shape(key))
+//   grad_value = sum_to(matmul(transpose(p, -2, -1), grad), shape(value))
+//   grad_mask = ds
+
+namespace {
+constexpr OpSchema kNativeAttentionBackwardSchema{"native_attention_backward",
+    "native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 4> native_attention_backward_compose(const V& grad, const V& query, const V& key, const V& value,
+    const V& attn_mask, const V&, const V&, const V&, double, bool is_causal, std::optional<double> scale, bool) {
+  const auto factor = (!scale.has_value() ? std::pow(double(size(query, std::int64_t(-1))), double(-0.5)) : *scale);
+  const auto p = attention_weights(query, key, attn_mask, is_causal, scale);
+  const auto ds = mul(p, sub(matmul(grad, transpose(value, std::int64_t(-2), std::int64_t(-1))), sum(mul(grad,
+      matmul(p, value)), Dims{std::int64_t(-1)}, true, std::nullopt), Scalar(1)));
+  const auto grad_query = sum_to(mul(matmul(ds, key), number<V>(Scalar(factor))), shape(query));
+  const auto grad_key = sum_to(mul(matmul(transpose(ds, std::int64_t(-2), std::int64_t(-1)), query),
+      number<V>(Scalar(factor))), shape(key));
+  const auto grad_value = sum_to(matmul(transpose(p, std::int64_t(-2), std::int64_t(-1)), grad), shape(value));
+  const auto grad_mask = ds;
+  return {grad_query, grad_key, grad_value, grad_mask};
+}
+}  // namespace
+
+std::array<Storage, 4> native_attention_backward(const Storage& grad, const Storage& query, const Storage& key,
+    const Storage& value, const Storage& attn_mask, const Storage& out, const Storage& logsumexp,
+    const Storage& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
+  return kernels::native_attention_backward(kNativeAttentionBackwardSchema, grad, query, key, value, attn_mask, out,
+      logsumexp, random_state, dropout_p, is_causal, scale, want_mask);
+}
+std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query, const TensorRef& key,
+    const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out, const TensorRef& logsumexp,
+    const TensorRef& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask) {
+  if (TP_UNLIKELY(batch::any(grad, query, key, value, attn_mask, out, logsumexp, random_state)))
+    return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
+        random_state, dropout_p, is_causal, scale, want_mask);
+  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
+    std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
+        value->storage(), storage_or_absent(attn_mask), out->storage(), logsumexp->storage(), random_state->storage(),
+        dropout_p, is_causal, scale, want_mask);
+    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
+        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
+        : TensorRef(), results[3].defined() ? wiring::wrap(std::move(results[3])) : TensorRef()};
+  }
+  return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp, random_state,
+      dropout_p, is_causal, scale, want_mask);
+}
+
+// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+//   vjp input = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, True, False, False)[0]
+//   vjp weight = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, True, False)[1]
+//   vjp bias = native_batch_norm_backward(g_out, input, weight, mu, rstd, training, False, False, True)[2]
+//   saves: input, weight, mu, rstd, training
+
+namespace {
+
+template <class V>
+V native_batch_norm_vjp_input(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
+    bool training) {
+  return std::get<0>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, true, false, false));
+}
+
+template <class V>
+V native_batch_norm_vjp_weight(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
+    bool training) {
+  return std::get<1>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, false, true, false));
+}
+
+template <class V>
+V native_batch_norm_vjp_bias(const V& g_out, const V& input, const V& weight, const V& mu, const V& rstd,
+    bool training) {
+  return std::get<2>(native_batch_norm_backward(g_out, input, weight, mu, rstd, training, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_batch_norm_vjp_joint(const V& g_out, const V& input, const V& weight, const V& mu,
+    const V& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
+  return native_batch_norm_backward(g_out, input, weight, mu, rstd, training, want_input, want_weight, want_bias);
+}
+
+TP_COLD std::array<TensorRef, 3> native_batch_norm_batched(const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
+    double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+      const TensorRef& running_mean, const TensorRef& running_var) { return ops::native_batch_norm(input, weight, bias,
+      running_mean, running_var, training, momentum, eps); };
+  const auto loop = [&] { return batch::loop({NativeBatchNormBackward::schema_v1, {input, weight, bias, running_mean,
+      running_var}}, [&](const batch::Samples& samples) { return ops::native_batch_norm(samples[0], samples[1],
+      samples[2], samples[3], samples[4], training, momentum, eps); }); };
+  return batch::rules::batch_norm(NativeBatchNormBackward::schema_v1, call, loop, input, weight, bias, running_mean,
+      running_var, training, momentum, eps);
+}
+
+TP_COLD void native_batch_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+    const TensorRef& input, const TensorRef& weight, const TensorRef& bias, const TensorRef& running_mean,
+    const TensorRef& running_var, bool training) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias),
+      wiring::tangent(running_mean), wiring::tangent(running_var)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(native_batch_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(native_batch_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), weight->sizes(), weight->dtype());
+    if (tangents[2]) grads[2] = fit(native_batch_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(weight), wiring::primal(mu), wiring::primal(rstd), training), bias->sizes(), bias->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
+    const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps) {
+  check_dtype(NativeBatchNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::native_batch_norm(NativeBatchNormBackward::schema_v1, input, weight, bias, running_mean, running_var,
+      training, momentum, eps);
+}
+std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight, const TensorRef& bias,
+    const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum, double eps) {
+  if (TP_UNLIKELY(batch::any(input, weight, bias, running_mean, running_var)))
+    return native_batch_norm_batched(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  std::array<Storage, 3> results = native_batch_norm(input->storage(), storage_or_absent(weight),
+      storage_or_absent(bias), storage_or_absent(running_mean), storage_or_absent(running_var), training, momentum,
+      eps);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef mu = wiring::wrap(std::move(results[1]));
+  TensorRef rstd = wiring::wrap(std::move(results[2]));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<NativeBatchNormBackward>();
+    NativeBatchNormBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
+    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.has_weight_ = bool(weight);
+    back.training_ = training;
+    back.save(0, input);
+    if (weight) back.save(1, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(2, mu);
+    back.save(3, rstd);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_batch_norm_set_tangent(out, mu, rstd, input, weight,
+        bias, running_mean, running_var, training); });
+  return {out, mu, rstd};
+}
+GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(5);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_batch_norm_vjp_joint<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
+        saved(2), saved(3), training_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec NativeBatchNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(5);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_batch_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), has_weight_ ? TensorRef(saved_tensor(1))
+        : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_, needs(*this, 0), needs(*this, 1),
+        needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+//   axes = other_dims(ndim(input))
+//   m = mean(input, axes, True) if training else reshape(mu, class_shape(shape(input)))
+//   r = rsqrt(mean(square(input - m), axes, True) + (1 / square(reshape(rstd, class_shape(shape(input)))) - detach(mean(square(input - m), axes, True)))) if training else reshape(rstd, class_shape(shape(input)))
+//   x = (input - m) * r
+//   u = grad if weight == None else grad * reshape(weight, class_shape(shape(input)))
+//   grad_input = r * (u - mean(u, axes, True) - x * mean(u * x, axes, True)) if training else r * u
+//   grad_weight = sum(grad * x, axes)
+//   grad_bias = sum(grad, axes)
+
+namespace {
+constexpr OpSchema kNativeBatchNormBackwardSchema{"native_batch_norm_backward",
+    "native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> native_batch_norm_backward_compose(const V& grad, const V& input, const V& weight, const V& mu,
+    const V& rstd, bool training, bool, bool, bool) {
+  const auto axes = other_dims(ndim(input));
+  const auto m = (training ? mean(input, axes, true, std::nullopt) : reshape(mu, class_shape(shape(input))));
+  const auto r = (training ? rsqrt(add(mean(square(sub(input, m, Scalar(1))), axes, true, std::nullopt),
+      sub(div(number<V>(Scalar(std::int64_t(1))), square(reshape(rstd, class_shape(shape(input))))),
+      detach(mean(square(sub(input, m, Scalar(1))), axes, true, std::nullopt)), Scalar(1)), Scalar(1))) : reshape(rstd,
+      class_shape(shape(input))));
+  const auto x = mul(sub(input, m, Scalar(1)), r);
+  const auto u = (is_absent(weight) ? V(grad) : mul(grad, reshape(weight, class_shape(shape(input)))));
+  const auto grad_input = (training ? mul(r, sub(sub(u, mean(u, axes, true, std::nullopt), Scalar(1)), mul(x,
+      mean(mul(u, x), axes, true, std::nullopt)), Scalar(1))) : mul(r, u));
+  const auto grad_weight = sum(mul(grad, x), axes, false, std::nullopt);
+  const auto grad_bias = sum(grad, axes, false, std::nullopt);
+  return {grad_input, grad_weight, grad_bias};
+}
+}  // namespace
+
+std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Storage& input, const Storage& weight,
+    const Storage& mu, const Storage& rstd, bool training, bool want_input, bool want_weight, bool want_bias) {
+  return kernels::native_batch_norm_backward(kNativeBatchNormBackwardSchema, grad, input, weight, mu, rstd, training,
+      want_input, want_weight, want_bias);
+}
+std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
+    const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
+    bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(batch::any(grad, input, weight, mu, rstd)))
+    return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
+        want_weight, want_bias);
+  if (!(wiring::records({&grad, &input, &weight, &mu, &rstd}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &weight, &mu, &rstd})))) {
+    std::array<Storage, 3> results = native_batch_norm_backward(grad->storage(), input->storage(),
+        storage_or_absent(weight), mu->storage(), rstd->storage(), training, want_input, want_weight, want_bias);
+    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
+        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
+        : TensorRef()};
+  }
+  return native_batch_norm_backward_compose<TensorRef>(grad, input, weight, mu, rstd, training, want_input,
+      want_weight, want_bias);
+}
+
+// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+//   vjp input = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, True, False, False)[0]
+//   vjp weight = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, True, False)[1]
+//   vjp bias = native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, False, False, True)[2]
+//   saves: input, weight, mu, rstd, num_groups
+
+namespace {
+
+template <class V>
+V native_group_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    std::int64_t num_groups) {
+  return std::get<0>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, true, false, false));
+}
+
+template <class V>
+V native_group_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    std::int64_t num_groups) {
+  return std::get<1>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, false, true, false));
+}
+
+template <class V>
+V native_group_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    std::int64_t num_groups) {
+  return std::get<2>(native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_group_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, std::int64_t num_groups, bool want_input, bool want_weight, bool want_bias) {
+  return native_group_norm_backward(g_out, input, num_groups, mu, rstd, weight, want_input, want_weight, want_bias);
+}
+
+TP_COLD std::array<TensorRef, 3> native_group_norm_batched(const TensorRef& input, std::int64_t num_groups,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_group_norm(input, num_groups, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeGroupNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_group_norm(samples[0], num_groups, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::group_norm(NativeGroupNormBackward::schema_v1, call, loop, input, num_groups, weight, bias, eps);
+}
+
+TP_COLD void native_group_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+    const TensorRef& input, std::int64_t num_groups, const TensorRef& weight, const TensorRef& bias) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(native_group_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(native_group_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), weight->sizes(),
+        weight->dtype());
+    if (tangents[2]) grads[2] = fit(native_group_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), num_groups), bias->sizes(), bias->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
+    const Storage& bias, double eps) {
+  check_dtype(NativeGroupNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::native_group_norm(NativeGroupNormBackward::schema_v1, input, num_groups, weight, bias, eps);
+}
+std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
+    const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
+    return native_group_norm_batched(input, num_groups, weight, bias, eps);
+  std::array<Storage, 3> results = native_group_norm(input->storage(), num_groups, storage_or_absent(weight),
+      storage_or_absent(bias), eps);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef mu = wiring::wrap(std::move(results[1]));
+  TensorRef rstd = wiring::wrap(std::move(results[2]));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<NativeGroupNormBackward>();
+    NativeGroupNormBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
+    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.has_weight_ = bool(weight);
+    back.num_groups_ = num_groups;
+    back.save(0, input);
+    if (weight) back.save(1, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(2, mu);
+    back.save(3, rstd);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_group_norm_set_tangent(out, mu, rstd, input,
+        num_groups, weight, bias); });
+  return {out, mu, rstd};
+}
+GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_group_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), num_groups_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec NativeGroupNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_group_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_, needs(*this, 0),
+        needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+
+// native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+//   u = reshape(grad if weight == None else grad * reshape(weight, class_shape(shape(input))), (size(input, 0), num_groups, -1))
+//   groups = reshape(input, (size(input, 0), num_groups, -1))
+//   m = mean(groups, (2,), True)
+//   v = mean(square(groups - m), (2,), True)
+//   r = rsqrt(v + (1 / square(reshape(rstd, (size(input, 0), num_groups, 1))) - detach(v)))
+//   x = (groups - m) * r
+//   grad_input = reshape(r * (u - mean(u, (2,), True) - x * mean(u * x, (2,), True)), shape(input))
+//   grad_weight = sum(grad * reshape(x, shape(input)), other_dims(ndim(input)))
+//   grad_bias = sum(grad, other_dims(ndim(input)))
+
+namespace {
+constexpr OpSchema kNativeGroupNormBackwardSchema{"native_group_norm_backward",
+    "native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> native_group_norm_backward_compose(const V& grad, const V& input, std::int64_t num_groups, const V&,
+    const V& rstd, const V& weight, bool, bool, bool) {
+  const auto u = reshape((is_absent(weight) ? V(grad) : mul(grad, reshape(weight, class_shape(shape(input))))),
+      Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
+  const auto groups = reshape(input, Dims{size(input, std::int64_t(0)), num_groups, std::int64_t(-1)});
+  const auto m = mean(groups, Dims{std::int64_t(2)}, true, std::nullopt);
+  const auto v = mean(square(sub(groups, m, Scalar(1))), Dims{std::int64_t(2)}, true, std::nullopt);
+  const auto r = rsqrt(add(v, sub(div(number<V>(Scalar(std::int64_t(1))), square(reshape(rstd, Dims{size(input,
+      std::int64_t(0)), num_groups, std::int64_t(1)}))), detach(v), Scalar(1)), Scalar(1)));
+  const auto x = mul(sub(groups, m, Scalar(1)), r);
+  const auto grad_input = reshape(mul(r, sub(sub(u, mean(u, Dims{std::int64_t(2)}, true, std::nullopt), Scalar(1)),
+      mul(x, mean(mul(u, x), Dims{std::int64_t(2)}, true, std::nullopt)), Scalar(1))), shape(input));
+  const auto grad_weight = sum(mul(grad, reshape(x, shape(input))), other_dims(ndim(input)), false, std::nullopt);
+  const auto grad_bias = sum(grad, other_dims(ndim(input)), false, std::nullopt);
+  return {grad_input, grad_weight, grad_bias};
+}
+}  // namespace
+
+std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Storage& input, std::int64_t num_groups,
+    const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input, bool want_weight, bool want_bias) {
+  return kernels::native_group_norm_backward(kNativeGroupNormBackwardSchema, grad, input, num_groups, mu, rstd, weight,
+      want_input, want_weight, want_bias);
+}
+std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
+    std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
+    bool want_weight, bool want_bias) {
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
+    return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
+        want_weight, want_bias);
+  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
+    std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,
+        mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
+    return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
+        ? wiring::wrap(std::move(results[1])) : TensorRef(), results[2].defined() ? wiring::wrap(std::move(results[2]))
+        : TensorRef()};
+  }
+  return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
+      want_weight, want_bias);
+}
+
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+//   vjp input = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, True, False, False)[0]
+//   vjp weight = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, True, False)[1]
+//   vjp bias = native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, False, False, True)[2]
+//   saves: input, weight, mu, rstd, normalized_shape
+
+namespace {
+
+template <class V>
+V native_layer_norm_vjp_input(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<0>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, true, false, false));
+}
+
+template <class V>
+V native_layer_norm_vjp_weight(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<1>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, true, false));
+}
+
+template <class V>
+V native_layer_norm_vjp_bias(const V& g_out, const V& input, const V& mu, const V& rstd, const V& weight,
+    const Dims& normalized_shape) {
+  return std::get<2>(native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, false, false, true));
+}
+
+template <class V>
+std::array<V, 3> native_layer_norm_vjp_joint(const V& g_out, const V& input, const V& mu, const V& rstd,
+    const V& weight, const Dims& normalized_shape, bool want_input, bool want_weight, bool want_bias) {
+  return native_layer_norm_backward(g_out, input, normalized_shape, mu, rstd, weight, want_input, want_weight,
+      want_bias);
+}
+
+TP_COLD std::array<TensorRef, 3> native_layer_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  const auto call = [&](const TensorRef& input, const TensorRef& weight,
+      const TensorRef& bias) { return ops::native_layer_norm(input, normalized_shape, weight, bias, eps); };
+  const auto loop = [&] { return batch::loop({NativeLayerNormBackward::schema_v1, {input, weight, bias}},
+      [&](const batch::Samples& samples) { return ops::native_layer_norm(samples[0], normalized_shape, samples[1],
+      samples[2], eps); }); };
+  return batch::rules::layer_norm(NativeLayerNormBackward::schema_v1, call, loop, input, normalized_shape, weight,
+      bias, eps);
+}
+
+TP_COLD void native_layer_norm_set_tangent(const TensorRef& out, const TensorRef& mu, const TensorRef& rstd,
+    const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight, const TensorRef& bias) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight), wiring::tangent(bias)};
+  const std::vector<TensorRef> outs = {out};
+  const std::vector<TensorRef> t = wiring::tangent_by_transpose(outs, [&](std::span<const TensorRef> us) {
+    const TensorRef& g_out = us[0];
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(native_layer_norm_vjp_input<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), input->sizes(),
+        input->dtype());
+    if (tangents[1]) grads[1] = fit(native_layer_norm_vjp_weight<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), weight->sizes(),
+        weight->dtype());
+    if (tangents[2]) grads[2] = fit(native_layer_norm_vjp_bias<TensorRef>(g_out, wiring::primal(input),
+        wiring::primal(mu), wiring::primal(rstd), wiring::primal(weight), normalized_shape), bias->sizes(),
+        bias->dtype());
+    return grads;
+  }, tangents);
+  for (std::size_t i = 0; i < outs.size(); ++i) wiring::set_tangent(outs[i], as_tangent(t[i], outs[i]));
+}
+}  // namespace
+
+std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
+    const Storage& bias, double eps) {
+  check_dtype(NativeLayerNormBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::native_layer_norm(NativeLayerNormBackward::schema_v1, input, normalized_shape, weight, bias, eps);
+}
+std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps) {
+  if (TP_UNLIKELY(batch::any(input, weight, bias)))
+    return native_layer_norm_batched(input, normalized_shape, weight, bias, eps);
+  std::array<Storage, 3> results = native_layer_norm(input->storage(), normalized_shape, storage_or_absent(weight),
+      storage_or_absent(bias), eps);
+  TensorRef out = wiring::wrap(std::move(results[0]));
+  TensorRef mu = wiring::wrap(std::move(results[1]));
+  TensorRef rstd = wiring::wrap(std::move(results[2]));
+  if (wiring::records({&input, &weight, &bias})) {
+    auto node = make_node<NativeLayerNormBackward>();
+    NativeLayerNormBackward& back = *node;
+    back.set_output(out->storage());
+    back.output_like_[0] = Storage(BlockRef(), mu->dtype(), mu->sizes());
+    back.output_like_[1] = Storage(BlockRef(), rstd->dtype(), rstd->sizes());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.set_input(2, bias);
+    back.has_weight_ = bool(weight);
+    back.normalized_shape_ = normalized_shape;
+    back.save(0, input);
+    if (weight) back.save(1, weight);
+    wiring::attach(out, NodeRef::share(&back), 0);
+    back.save(2, mu);
+    back.save(3, rstd);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight, &bias}))
+    wiring::each_level({&input, &weight, &bias}, {}, [&] { native_layer_norm_set_tangent(out, mu, rstd, input,
+        normalized_shape, weight, bias); });
+  return {out, mu, rstd};
+}
+GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  if (!(grad_outputs[0].defined())) return grads;
+  const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<Storage, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
+        : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  if (!(bool(grad_outputs[0]))) return grads;
+  const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
+  std::array<TensorRef, 3> joint;
+  if (needs(*this, 0) || needs(*this, 1) || needs(*this, 2))
+    joint = native_layer_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)),
+        wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
+        0), needs(*this, 1), needs(*this, 2));
+  if (needs(*this, 0))
+    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+  return grads;
+}
 
 // native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 //   axes = last_dims(len(normalized_shape))
@@ -125,7 +1524,7 @@ std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Sto
 std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
     bool want_weight, bool want_bias) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, mu, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
         want_weight, want_bias);
   if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -165,7 +1564,7 @@ std::array<V, 2> native_rms_norm_vjp_joint(const V& g_out, const V& input, const
   return native_rms_norm_backward(g_out, input, normalized_shape, rstd, weight, want_input, want_weight);
 }
 
-std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
+TP_COLD std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, std::optional<double> eps) {
   const auto call = [&](const TensorRef& input, const TensorRef& weight) { return ops::native_rms_norm(input,
       normalized_shape, weight, eps); };
@@ -175,7 +1574,7 @@ std::array<TensorRef, 2> native_rms_norm_batched(const TensorRef& input, const D
   return batch::rules::rms_norm(NativeRmsNormBackward::schema_v1, call, loop, input, normalized_shape, weight, eps);
 }
 
-void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
+TP_COLD void native_rms_norm_set_tangent(const TensorRef& out, const TensorRef& rstd, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& weight) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(weight)};
   const std::vector<TensorRef> outs = {out};
@@ -199,7 +1598,7 @@ std::array<Storage, 2> native_rms_norm(const Storage& input, const Dims& normali
 }
 std::array<TensorRef, 2> native_rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
     std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, weight))
+  if (TP_UNLIKELY(batch::any(input, weight)))
     return native_rms_norm_batched(input, normalized_shape, weight, eps);
   std::array<Storage, 2> results = native_rms_norm(input->storage(), normalized_shape, storage_or_absent(weight), eps);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -287,7 +1686,7 @@ std::array<Storage, 2> native_rms_norm_backward(const Storage& grad, const Stora
 }
 std::array<TensorRef, 2> native_rms_norm_backward(const TensorRef& grad, const TensorRef& input,
     const Dims& normalized_shape, const TensorRef& rstd, const TensorRef& weight, bool want_input, bool want_weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, input, rstd, weight))
+  if (TP_UNLIKELY(batch::any(grad, input, rstd, weight)))
     return native_rms_norm_backward_compose<TensorRef>(grad, input, normalized_shape, rstd, weight, want_input,
         want_weight);
   if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
@@ -317,7 +1716,8 @@ V nll_loss_compose(const V& input, const V& target, const V& weight, std::int64_
 
 Storage nll_loss(const Storage& input, const Storage& target, const Storage& weight, std::int64_t ignore_index,
     std::string_view reduction) {
-  return nll_loss_compose<Storage>(input, target, weight, ignore_index, reduction);
+  return on_tensors([&] { return nll_loss(tensors_of(input), tensors_of(target), tensors_of(weight), ignore_index,
+      reduction); });
 }
 TensorRef nll_loss(const TensorRef& input, const TensorRef& target, const TensorRef& weight, std::int64_t ignore_index,
     std::string_view reduction) {
@@ -341,14 +1741,14 @@ V nll_loss_backward_vjp_grad(const V& g, const V& target, const V& weight, std::
   return std::get<0>(nll_loss_forward(g, target, weight, ignore_index, reduction));
 }
 
-TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
+TP_COLD TensorRef nll_loss_backward_batched(const TensorRef& grad, const Dims& size, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   return batch::loop({NllLossBackwardBackward::schema_v1, {grad, target, weight, total_weight}},
       [&](const batch::Samples& samples) { return ops::nll_loss_backward(samples[0], size, samples[1], samples[2],
       samples[3], ignore_index, reduction); });
 }
 
-void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
+TP_COLD void nll_loss_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& target,
     const TensorRef& weight, const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(target), wiring::tangent(weight),
       wiring::tangent(total_weight)};
@@ -369,7 +1769,7 @@ Storage nll_loss_backward(const Storage& grad, const Dims& size, const Storage& 
 }
 TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const TensorRef& target, const TensorRef& weight,
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, target, weight, total_weight))
+  if (TP_UNLIKELY(batch::any(grad, target, weight, total_weight)))
     return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
   TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
       total_weight->storage(), ignore_index, reduction));
@@ -426,7 +1826,7 @@ TensorRef nll_loss_forward_tangent_input_out(const TensorRef& target, const Tens
   return std::get<0>(nll_loss_forward(t, target, weight, ignore_index, reduction));
 }
 
-std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
+TP_COLD std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   const auto call = [&](const TensorRef& input, const TensorRef& target,
       const TensorRef& weight) { return ops::nll_loss_forward(input, target, weight, ignore_index, reduction); };
@@ -437,7 +1837,7 @@ std::array<TensorRef, 2> nll_loss_forward_batched(const TensorRef& input, const 
       reduction);
 }
 
-void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
+TP_COLD void nll_loss_forward_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, std::int64_t ignore_index, std::string_view reduction) {
   TensorRef sum_out;
   if (wiring::tangent(input))
@@ -454,7 +1854,7 @@ std::array<Storage, 2> nll_loss_forward(const Storage& input, const Storage& tar
 }
 std::array<TensorRef, 2> nll_loss_forward(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::int64_t ignore_index, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, weight))
+  if (TP_UNLIKELY(batch::any(input, target, weight)))
     return nll_loss_forward_batched(input, target, weight, ignore_index, reduction);
   std::array<Storage, 2> results = nll_loss_forward(input->storage(), target->storage(), storage_or_absent(weight),
       ignore_index, reduction);
@@ -513,7 +1913,7 @@ V normalize_compose(const V& input, double p, std::int64_t dim, double eps) {
 }  // namespace
 
 Storage normalize(const Storage& input, double p, std::int64_t dim, double eps) {
-  return normalize_compose<Storage>(input, p, dim, eps);
+  return on_tensors([&] { return normalize(tensors_of(input), p, dim, eps); });
 }
 TensorRef normalize(const TensorRef& input, double p, std::int64_t dim, double eps) {
   return normalize_compose<TensorRef>(input, p, dim, eps);
@@ -535,11 +1935,35 @@ V pairwise_distance_compose(const V& x1, const V& x2, double p, double eps, bool
 }  // namespace
 
 Storage pairwise_distance(const Storage& x1, const Storage& x2, double p, double eps, bool keepdim) {
-  return pairwise_distance_compose<Storage>(x1, x2, p, eps, keepdim);
+  return on_tensors([&] { return pairwise_distance(tensors_of(x1), tensors_of(x2), p, eps, keepdim); });
 }
 TensorRef pairwise_distance(const TensorRef& x1, const TensorRef& x2, double p, double eps, bool keepdim) {
   return pairwise_distance_compose<TensorRef>(x1, x2, p, eps, keepdim);
 }
+
+// pdist(Tensor input, float p=2.0) -> Tensor out
+//   at = triu_indices(size(input, 0), size(input, 0), 1)
+//   out = vector_norm(index_select(input, 0, select(at, 0, 0)) - index_select(input, 0, select(at, 0, 1)), p, (-1,))
+
+namespace {
+constexpr OpSchema kPdistSchema{"pdist", "pdist(Tensor input, float p=2.0) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pdist_compose(const V& input, double p) {
+  if (TP_UNLIKELY(!(ndim(input) == std::int64_t(2))))
+    refuse(kPdistSchema.name, ErrorKind::Value, "input has sizes {}; a matrix of rows is needed", {shape(input)});
+  if (TP_UNLIKELY(!(p >= std::int64_t(0))))
+    refuse(kPdistSchema.name, ErrorKind::Value, "p={} is negative", {p});
+  const auto at = lift<V>(make_triu_indices(size(input, std::int64_t(0)), size(input, std::int64_t(0)),
+      std::int64_t(1), std::nullopt));
+  return vector_norm(sub(index_select(input, std::int64_t(0), select(at, std::int64_t(0), std::int64_t(0))),
+      index_select(input, std::int64_t(0), select(at, std::int64_t(0), std::int64_t(1))), Scalar(1)), Scalar(p),
+      Dims{std::int64_t(-1)}, false, std::nullopt);
+}
+}  // namespace
+
+Storage pdist(const Storage& input, double p) { return on_tensors([&] { return pdist(tensors_of(input), p); }); }
+TensorRef pdist(const TensorRef& input, double p) { return pdist_compose<TensorRef>(input, p); }
 
 // pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
 //   out = flatten(flatten(movedim(unflatten(input, -3, (-1, upscale_factor, upscale_factor)), (-4, -3), (-3, -1)), -2, -1), -3, -2)
@@ -557,934 +1981,10 @@ V pixel_shuffle_compose(const V& input, std::int64_t upscale_factor) {
 }  // namespace
 
 Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
-  return pixel_shuffle_compose<Storage>(input, upscale_factor);
+  return on_tensors([&] { return pixel_shuffle(tensors_of(input), upscale_factor); });
 }
 TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
   return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
-}
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-//   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
-
-namespace {
-constexpr OpSchema kPixelUnshuffleSchema{"pixel_unshuffle",
-    "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pixel_unshuffle_compose(const V& input, std::int64_t downscale_factor) {
-  return flatten(movedim(unflatten(unflatten(input, std::int64_t(-1), Dims{std::int64_t(-1), downscale_factor}),
-      std::int64_t(-3), Dims{std::int64_t(-1), downscale_factor}), Dims{std::int64_t(-3), std::int64_t(-1)},
-      Dims{std::int64_t(-4), std::int64_t(-3)}), std::int64_t(-5), std::int64_t(-3));
-}
-}  // namespace
-
-Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor) {
-  return pixel_unshuffle_compose<Storage>(input, downscale_factor);
-}
-TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor) {
-  return pixel_unshuffle_compose<TensorRef>(input, downscale_factor);
-}
-
-// plane_gather1d(Tensor input, Tensor indices) -> Tensor out
-//   out = reshape(gather(flatten(input, -1, -1), -1, flatten(indices, -1, -1)), shape(indices))
-
-namespace {
-constexpr OpSchema kPlaneGather1dSchema{"plane_gather1d", "plane_gather1d(Tensor input, Tensor indices) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V plane_gather1d_compose(const V& input, const V& indices) {
-  return reshape(gather(flatten(input, std::int64_t(-1), std::int64_t(-1)), std::int64_t(-1), flatten(indices,
-      std::int64_t(-1), std::int64_t(-1))), shape(indices));
-}
-}  // namespace
-
-Storage plane_gather1d(const Storage& input, const Storage& indices) {
-  return plane_gather1d_compose<Storage>(input, indices);
-}
-TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices) {
-  return plane_gather1d_compose<TensorRef>(input, indices);
-}
-
-// plane_gather2d(Tensor input, Tensor indices) -> Tensor out
-//   out = reshape(gather(flatten(input, -2, -1), -1, flatten(indices, -2, -1)), shape(indices))
-
-namespace {
-constexpr OpSchema kPlaneGather2dSchema{"plane_gather2d", "plane_gather2d(Tensor input, Tensor indices) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V plane_gather2d_compose(const V& input, const V& indices) {
-  return reshape(gather(flatten(input, std::int64_t(-2), std::int64_t(-1)), std::int64_t(-1), flatten(indices,
-      std::int64_t(-2), std::int64_t(-1))), shape(indices));
-}
-}  // namespace
-
-Storage plane_gather2d(const Storage& input, const Storage& indices) {
-  return plane_gather2d_compose<Storage>(input, indices);
-}
-TensorRef plane_gather2d(const TensorRef& input, const TensorRef& indices) {
-  return plane_gather2d_compose<TensorRef>(input, indices);
-}
-
-// plane_gather3d(Tensor input, Tensor indices) -> Tensor out
-//   out = reshape(gather(flatten(input, -3, -1), -1, flatten(indices, -3, -1)), shape(indices))
-
-namespace {
-constexpr OpSchema kPlaneGather3dSchema{"plane_gather3d", "plane_gather3d(Tensor input, Tensor indices) -> Tensor out",
-    1, Amp::Keep, true};
-
-template <class V>
-V plane_gather3d_compose(const V& input, const V& indices) {
-  return reshape(gather(flatten(input, std::int64_t(-3), std::int64_t(-1)), std::int64_t(-1), flatten(indices,
-      std::int64_t(-3), std::int64_t(-1))), shape(indices));
-}
-}  // namespace
-
-Storage plane_gather3d(const Storage& input, const Storage& indices) {
-  return plane_gather3d_compose<Storage>(input, indices);
-}
-TensorRef plane_gather3d(const TensorRef& input, const TensorRef& indices) {
-  return plane_gather3d_compose<TensorRef>(input, indices);
-}
-
-// plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -1, -1), -1, flatten(indices, -1, -1), flatten(grad, -1, -1)), size)
-
-namespace {
-constexpr OpSchema kPlaneScatter1dSchema{"plane_scatter1d",
-    "plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V plane_scatter1d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-1), std::int64_t(-1)),
-      std::int64_t(-1), flatten(indices, std::int64_t(-1), std::int64_t(-1)), flatten(grad, std::int64_t(-1),
-      std::int64_t(-1))), size);
-}
-}  // namespace
-
-Storage plane_scatter1d(const Storage& grad, const Storage& indices, const Dims& size) {
-  return plane_scatter1d_compose<Storage>(grad, indices, size);
-}
-TensorRef plane_scatter1d(const TensorRef& grad, const TensorRef& indices, const Dims& size) {
-  return plane_scatter1d_compose<TensorRef>(grad, indices, size);
-}
-
-// plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -2, -1), -1, flatten(indices, -2, -1), flatten(grad, -2, -1)), size)
-
-namespace {
-constexpr OpSchema kPlaneScatter2dSchema{"plane_scatter2d",
-    "plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V plane_scatter2d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-2), std::int64_t(-1)),
-      std::int64_t(-1), flatten(indices, std::int64_t(-2), std::int64_t(-1)), flatten(grad, std::int64_t(-2),
-      std::int64_t(-1))), size);
-}
-}  // namespace
-
-Storage plane_scatter2d(const Storage& grad, const Storage& indices, const Dims& size) {
-  return plane_scatter2d_compose<Storage>(grad, indices, size);
-}
-TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const Dims& size) {
-  return plane_scatter2d_compose<TensorRef>(grad, indices, size);
-}
-
-// plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -3, -1), -1, flatten(indices, -3, -1), flatten(grad, -3, -1)), size)
-
-namespace {
-constexpr OpSchema kPlaneScatter3dSchema{"plane_scatter3d",
-    "plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V plane_scatter3d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-3), std::int64_t(-1)),
-      std::int64_t(-1), flatten(indices, std::int64_t(-3), std::int64_t(-1)), flatten(grad, std::int64_t(-3),
-      std::int64_t(-1))), size);
-}
-}  // namespace
-
-Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims& size) {
-  return plane_scatter3d_compose<Storage>(grad, indices, size);
-}
-TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size) {
-  return plane_scatter3d_compose<TensorRef>(grad, indices, size);
-}
-
-// poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor out
-//   base = exp(input) - target * input if log_input else input - target * log(input + eps)
-//   stirling = where(target > 1, target * log(target) - target + 0.5 * log(2 * pi * target), 0)
-//   out = reduce_loss(base + stirling if full else base, reduction)
-
-namespace {
-constexpr OpSchema kPoissonNllLossSchema{"poisson_nll_loss",
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V poisson_nll_loss_compose(const V& input, const V& target, bool log_input, bool full, double eps,
-    std::string_view reduction) {
-  const auto base = (log_input ? sub(exp(input), mul(target, input), Scalar(1)) : sub(input, mul(target, log(add(input,
-      number<V>(Scalar(eps)), Scalar(1)))), Scalar(1)));
-  const auto stirling = where(gt(target, number<V>(Scalar(std::int64_t(1)))), add(sub(mul(target, log(target)), target,
-      Scalar(1)), mul(number<V>(Scalar(0.5)), log(mul(number<V>(Scalar(std::int64_t(2) * 3.141592653589793)),
-      target))), Scalar(1)), number<V>(Scalar(std::int64_t(0))));
-  return reduce_loss((full ? add(base, stirling, Scalar(1)) : V(base)), reduction);
-}
-}  // namespace
-
-Storage poisson_nll_loss(const Storage& input, const Storage& target, bool log_input, bool full, double eps,
-    std::string_view reduction) {
-  return poisson_nll_loss_compose<Storage>(input, target, log_input, full, eps, reduction);
-}
-TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool log_input, bool full, double eps,
-    std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return poisson_nll_loss(wiring::autocast(kPoissonNllLossSchema, input), wiring::autocast(kPoissonNllLossSchema,
-        target), log_input, full, eps, reduction);
-  }
-  return poisson_nll_loss_compose<TensorRef>(input, target, log_input, full, eps, reduction);
-}
-
-// prelu(Tensor input, Tensor weight) -> Tensor out
-//   out = where(input > 0, input, (reshape(weight, ()) if numel(weight) == 1 else reshape(weight, class_shape(shape(input)))) * input)
-
-namespace {
-constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Lower, true};
-
-template <class V>
-V prelu_compose(const V& input, const V& weight) {
-  return where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul((numel(weight) == std::int64_t(1)
-      ? reshape(weight, Dims{}) : reshape(weight, class_shape(shape(input)))), input));
-}
-}  // namespace
-
-Storage prelu(const Storage& input, const Storage& weight) { return prelu_compose<Storage>(input, weight); }
-TensorRef prelu(const TensorRef& input, const TensorRef& weight) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return prelu(wiring::autocast(kPreluSchema, input), wiring::autocast(kPreluSchema, weight));
-  }
-  return prelu_compose<TensorRef>(input, weight);
-}
-
-// rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out
-//   out = native_rms_norm(input, normalized_shape, weight, eps)[0]
-
-namespace {
-constexpr OpSchema kRmsNormSchema{"rms_norm",
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out", 1, Amp::Keep,
-    true};
-
-template <class V>
-V rms_norm_compose(const V& input, const Dims& normalized_shape, const V& weight, std::optional<double> eps) {
-  return std::get<0>(native_rms_norm(input, normalized_shape, weight, eps));
-}
-}  // namespace
-
-Storage rms_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight, std::optional<double> eps) {
-  return rms_norm_compose<Storage>(input, normalized_shape, weight, eps);
-}
-TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
-    std::optional<double> eps) {
-  return rms_norm_compose<TensorRef>(input, normalized_shape, weight, eps);
-}
-
-// scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out
-//   out = native_attention(query, key, value, attn_mask, 0.0, is_causal, scale, None)[0] if dropout_p == 0 else matmul(dropout(attention_weights(query, key, attn_mask, is_causal, scale), dropout_p), value)
-
-namespace {
-constexpr OpSchema kScaledDotProductAttentionSchema{"scaled_dot_product_attention",
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out", 1, Amp::Lower, true};
-
-template <class V>
-V scaled_dot_product_attention_compose(const V& query, const V& key, const V& value, const V& attn_mask,
-    double dropout_p, bool is_causal, std::optional<double> scale) {
-  return (dropout_p == std::int64_t(0) ? std::get<0>(native_attention(query, key, value, attn_mask, 0.0, is_causal,
-      scale, nullptr)) : matmul(dropout(attention_weights(query, key, attn_mask, is_causal, scale), dropout_p, true),
-      value));
-}
-}  // namespace
-
-Storage scaled_dot_product_attention(const Storage& query, const Storage& key, const Storage& value,
-    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
-  return scaled_dot_product_attention_compose<Storage>(query, key, value, attn_mask, dropout_p, is_causal, scale);
-}
-TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return scaled_dot_product_attention(wiring::autocast(kScaledDotProductAttentionSchema, query),
-        wiring::autocast(kScaledDotProductAttentionSchema, key), wiring::autocast(kScaledDotProductAttentionSchema,
-        value), wiring::autocast(kScaledDotProductAttentionSchema, attn_mask), dropout_p, is_causal, scale);
-  }
-  return scaled_dot_product_attention_compose<TensorRef>(query, key, value, attn_mask, dropout_p, is_causal, scale);
-}
-
-// smooth_l1_loss(Tensor input, Tensor target, *, str reduction="mean", float beta=1.0) -> Tensor out
-//   out = reduce_loss(smooth_l1(input, target, beta), reduction)
-
-namespace {
-constexpr OpSchema kSmoothL1LossSchema{"smooth_l1_loss",
-    "smooth_l1_loss(Tensor input, Tensor target, *, str reduction=\"mean\", float beta=1.0) -> Tensor out", 1,
-    Amp::ForceFp32, true};
-
-template <class V>
-V smooth_l1_loss_compose(const V& input, const V& target, std::string_view reduction, double beta) {
-  return reduce_loss(smooth_l1(input, target, beta), reduction);
-}
-}  // namespace
-
-Storage smooth_l1_loss(const Storage& input, const Storage& target, std::string_view reduction, double beta) {
-  return smooth_l1_loss_compose<Storage>(input, target, reduction, beta);
-}
-TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction, double beta) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return smooth_l1_loss(wiring::autocast(kSmoothL1LossSchema, input), wiring::autocast(kSmoothL1LossSchema, target),
-        reduction, beta);
-  }
-  return smooth_l1_loss_compose<TensorRef>(input, target, reduction, beta);
-}
-
-// soft_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-//   out = reduce_loss(softplus(-target * input), reduction)
-
-namespace {
-constexpr OpSchema kSoftMarginLossSchema{"soft_margin_loss",
-    "soft_margin_loss(Tensor input, Tensor target, *, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V soft_margin_loss_compose(const V& input, const V& target, std::string_view reduction) {
-  return reduce_loss(softplus(mul(neg(target), input), 1.0, 20.0), reduction);
-}
-}  // namespace
-
-Storage soft_margin_loss(const Storage& input, const Storage& target, std::string_view reduction) {
-  return soft_margin_loss_compose<Storage>(input, target, reduction);
-}
-TensorRef soft_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return soft_margin_loss(wiring::autocast(kSoftMarginLossSchema, input), wiring::autocast(kSoftMarginLossSchema,
-        target), reduction);
-  }
-  return soft_margin_loss_compose<TensorRef>(input, target, reduction);
-}
-
-// softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = softmax_backward(g, out, dim)
-//   saves: out, dim
-
-namespace {
-
-template <class V>
-V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
-
-TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  batch::Leading in(SoftmaxBackward::schema_v1, {input});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::softmax(in[0], dim_, dtype));
-}
-
-void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(softmax_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
-        input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  check_dtype(SoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
-}
-TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return softmax_batched(input, dim, dtype);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return softmax(wiring::autocast(SoftmaxBackward::schema_v1, input), dim, dtype);
-  }
-  TensorRef out = wiring::wrap(softmax(input->storage(), dim, dtype));
-  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
-    auto node = make_node<SoftmaxBackward>();
-    SoftmaxBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.dim_ = dim;
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softmax_set_tangent(out, input, dim); });
-  return out;
-}
-GradVec SoftmaxBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-//   vjp grad = softmax_backward(g, output, dim)
-//   vjp output = g * (grad - sum(grad * output, (dim,), True)) - grad * sum(g * output, (dim,), True)
-//   saves: grad, output, dim
-
-namespace {
-
-template <class V>
-V softmax_backward_vjp_grad(const V& g, const V& output, std::int64_t dim) { return softmax_backward(g, output, dim); }
-
-template <class V>
-V softmax_backward_vjp_output(const V& g, const V& grad, const V& output, std::int64_t dim) {
-  return sub(mul(g, sub(grad, sum(mul(grad, output), Dims{dim}, true, std::nullopt), Scalar(1))), mul(grad, sum(mul(g,
-      output), Dims{dim}, true, std::nullopt)), Scalar(1));
-}
-
-TensorRef softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  batch::Leading in(SoftmaxBackwardBackward::schema_v1, {grad, output});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::softmax_backward(in[0], in[1], dim_));
-}
-
-void softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
-    std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(softmax_backward_vjp_grad<TensorRef>(g, wiring::primal(output), dim),
-        grad->sizes(), grad->dtype());
-    if (tangents[1]) grads[1] = fit(softmax_backward_vjp_output<TensorRef>(g, wiring::primal(grad),
-        wiring::primal(output), dim), output->sizes(), output->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim) {
-  return kernels::softmax_backward(SoftmaxBackwardBackward::schema_v1, grad, output, dim);
-}
-TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad, output))
-    return softmax_backward_batched(grad, output, dim);
-  TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
-  if (wiring::records(grad, output)) {
-    auto node = make_node<SoftmaxBackwardBackward>();
-    SoftmaxBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.set_input(1, output);
-    back.dim_ = dim;
-    if (output->requires_grad()) back.save(0, grad);
-    back.save(1, output);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    wiring::each_level({&grad, &output}, {}, [&] { softmax_backward_set_tangent(out, grad, output, dim); });
-  return out;
-}
-GradVec SoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(softmax_backward_vjp_output<Storage>(g, saved(0), saved(1), dim_), input_shape(1), input_dtype(1));
-  return grads;
-}
-GraphGradVec SoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(softmax_backward_vjp_output<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-
-// softmin(Tensor input, int dim) -> Tensor out
-//   out = softmax(-input, dim)
-
-namespace {
-constexpr OpSchema kSoftminSchema{"softmin", "softmin(Tensor input, int dim) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V softmin_compose(const V& input, std::int64_t dim) { return softmax(neg(input), dim, std::nullopt); }
-}  // namespace
-
-Storage softmin(const Storage& input, std::int64_t dim) { return softmin_compose<Storage>(input, dim); }
-TensorRef softmin(const TensorRef& input, std::int64_t dim) { return softmin_compose<TensorRef>(input, dim); }
-
-// triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor out
-//   near = pairwise_distance(anchor, positive, p, eps)
-//   far = pairwise_distance(anchor, negative, p, eps)
-//   apart = minimum(far, pairwise_distance(positive, negative, p, eps)) if swap else far
-//   out = reduce_loss(relu(near - apart + margin), reduction)
-
-namespace {
-constexpr OpSchema kTripletMarginLossSchema{"triplet_margin_loss",
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V triplet_margin_loss_compose(const V& anchor, const V& positive, const V& negative, double margin, double p,
-    double eps, bool swap, std::string_view reduction) {
-  const auto near = pairwise_distance(anchor, positive, p, eps, false);
-  const auto far = pairwise_distance(anchor, negative, p, eps, false);
-  const auto apart = (swap ? minimum(far, pairwise_distance(positive, negative, p, eps, false)) : V(far));
-  return reduce_loss(relu(add(sub(near, apart, Scalar(1)), number<V>(Scalar(margin)), Scalar(1))), reduction);
-}
-}  // namespace
-
-Storage triplet_margin_loss(const Storage& anchor, const Storage& positive, const Storage& negative, double margin,
-    double p, double eps, bool swap, std::string_view reduction) {
-  return triplet_margin_loss_compose<Storage>(anchor, positive, negative, margin, p, eps, swap, reduction);
-}
-TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive, const TensorRef& negative,
-    double margin, double p, double eps, bool swap, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return triplet_margin_loss(wiring::autocast(kTripletMarginLossSchema, anchor),
-        wiring::autocast(kTripletMarginLossSchema, positive), wiring::autocast(kTripletMarginLossSchema, negative),
-        margin, p, eps, swap, reduction);
-  }
-  return triplet_margin_loss_compose<TensorRef>(anchor, positive, negative, margin, p, eps, swap, reduction);
-}
-
-// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-//   vjp grad = upsample_bicubic_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)
-//   saves: scale, align_corners
-
-namespace {
-
-template <class V>
-V upsample_bicubic_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
-    bool align_corners) {
-  return upsample_bicubic_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
-      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
-      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
-      size(grad_shape, std::int64_t(4))})))), scale, align_corners);
-}
-
-TensorRef upsample_bicubic_backward_batched(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners) {
-  const batch::Fold in(UpsampleBicubicBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
-  const auto input_size_ = in.sizes(input_size);
-  return in.wrap(ops::upsample_bicubic_backward(in[0], input_size_, scale, align_corners));
-}
-
-void upsample_bicubic_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners) {
-  wiring::set_tangent(out, as_tangent(upsample_bicubic_backward(wiring::tangent(grad), input_size, scale,
-      align_corners), out));
-}
-}  // namespace
-
-Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners) {
-  check_dtype(UpsampleBicubicBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_bicubic_slope(UpsampleBicubicBackwardBackward::schema_v1, grad, input_size, scale,
-      align_corners);
-}
-TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
-    return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
-  if (wiring::records(grad)) {
-    auto node = make_node<UpsampleBicubicBackwardBackward>();
-    UpsampleBicubicBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.scale_ = scale;
-    back.align_corners_ = align_corners;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    wiring::each_level({&grad}, {}, [&] { upsample_bicubic_backward_set_tangent(out, grad, input_size, scale,
-        align_corners); });
-  return out;
-}
-GradVec UpsampleBicubicBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleBicubicBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-//   vjp input = upsample_bicubic_backward(g, shape(input), scale, align_corners)
-//   saves: scale, align_corners
-
-namespace {
-
-template <class V>
-V upsample_bicubic_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale,
-    bool align_corners) {
-  return upsample_bicubic_backward(g, input_shape, scale, align_corners);
-}
-
-TensorRef upsample_bicubic_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  const batch::Fold in(UpsampleBicubicToBackward::schema_v1, {input}, std::max(input->dim(), 1));
-  return in.wrap(ops::upsample_bicubic_to(in[0], size, scale, align_corners));
-}
-
-void upsample_bicubic_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
-    const std::vector<double>& scale, bool align_corners) {
-  wiring::set_tangent(out, as_tangent(upsample_bicubic_to(wiring::tangent(input), size, scale, align_corners), out));
-}
-}  // namespace
-
-Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  check_dtype(UpsampleBicubicToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_bicubic(UpsampleBicubicToBackward::schema_v1, input, size, scale, align_corners);
-}
-TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return upsample_bicubic_to_batched(input, size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
-  if (wiring::records(input)) {
-    auto node = make_node<UpsampleBicubicToBackward>();
-    UpsampleBicubicToBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.scale_ = scale;
-    back.align_corners_ = align_corners;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { upsample_bicubic_to_set_tangent(out, input, size, scale, align_corners); });
-  return out;
-}
-GradVec UpsampleBicubicToBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleBicubicToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-
-// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-//   vjp grad = upsample_linear_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, align_corners)
-//   saves: scale, align_corners
-
-namespace {
-
-template <class V>
-V upsample_linear_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
-    bool align_corners) {
-  return upsample_linear_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
-      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
-      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
-      size(grad_shape, std::int64_t(4))})))), scale, align_corners);
-}
-
-TensorRef upsample_linear_backward_batched(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners) {
-  const batch::Fold in(UpsampleLinearBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
-  const auto input_size_ = in.sizes(input_size);
-  return in.wrap(ops::upsample_linear_backward(in[0], input_size_, scale, align_corners));
-}
-
-void upsample_linear_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners) {
-  wiring::set_tangent(out, as_tangent(upsample_linear_backward(wiring::tangent(grad), input_size, scale,
-      align_corners), out));
-}
-}  // namespace
-
-Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners) {
-  check_dtype(UpsampleLinearBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_linear_slope(UpsampleLinearBackwardBackward::schema_v1, grad, input_size, scale,
-      align_corners);
-}
-TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
-    return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
-  if (wiring::records(grad)) {
-    auto node = make_node<UpsampleLinearBackwardBackward>();
-    UpsampleLinearBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.scale_ = scale;
-    back.align_corners_ = align_corners;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    wiring::each_level({&grad}, {}, [&] { upsample_linear_backward_set_tangent(out, grad, input_size, scale,
-        align_corners); });
-  return out;
-}
-GradVec UpsampleLinearBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleLinearBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-//   vjp input = upsample_linear_backward(g, shape(input), scale, align_corners)
-//   saves: scale, align_corners
-
-namespace {
-
-template <class V>
-V upsample_linear_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale,
-    bool align_corners) {
-  return upsample_linear_backward(g, input_shape, scale, align_corners);
-}
-
-TensorRef upsample_linear_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  const batch::Fold in(UpsampleLinearToBackward::schema_v1, {input}, std::max(input->dim(), 1));
-  return in.wrap(ops::upsample_linear_to(in[0], size, scale, align_corners));
-}
-
-void upsample_linear_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
-    const std::vector<double>& scale, bool align_corners) {
-  wiring::set_tangent(out, as_tangent(upsample_linear_to(wiring::tangent(input), size, scale, align_corners), out));
-}
-}  // namespace
-
-Storage upsample_linear_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  check_dtype(UpsampleLinearToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_linear(UpsampleLinearToBackward::schema_v1, input, size, scale, align_corners);
-}
-TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return upsample_linear_to_batched(input, size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
-  if (wiring::records(input)) {
-    auto node = make_node<UpsampleLinearToBackward>();
-    UpsampleLinearToBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.scale_ = scale;
-    back.align_corners_ = align_corners;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { upsample_linear_to_set_tangent(out, input, size, scale, align_corners); });
-  return out;
-}
-GradVec UpsampleLinearToBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleLinearToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-
-// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
-//   vjp grad = upsample_nearest_to(g, where(ndim(grad) == 3, (size(grad, 2),), where(ndim(grad) == 4, (size(grad, 2), size(grad, 3)), (size(grad, 2), size(grad, 3), size(grad, 4)))), scale, exact)
-//   saves: scale, exact
-
-namespace {
-
-template <class V>
-V upsample_nearest_backward_vjp_grad(const V& g, const Shape& grad_shape, const std::vector<double>& scale,
-    bool exact) {
-  return upsample_nearest_to(g, (ndim(grad_shape) == std::int64_t(3) ? Dims(Dims{size(grad_shape, std::int64_t(2))})
-      : Dims((ndim(grad_shape) == std::int64_t(4) ? Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape,
-      std::int64_t(3))}) : Dims(Dims{size(grad_shape, std::int64_t(2)), size(grad_shape, std::int64_t(3)),
-      size(grad_shape, std::int64_t(4))})))), scale, exact);
-}
-
-TensorRef upsample_nearest_backward_batched(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool exact) {
-  const batch::Fold in(UpsampleNearestBackwardBackward::schema_v1, {grad}, std::max(grad->dim(), 1));
-  const auto input_size_ = in.sizes(input_size);
-  return in.wrap(ops::upsample_nearest_backward(in[0], input_size_, scale, exact));
-}
-
-void upsample_nearest_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool exact) {
-  wiring::set_tangent(out, as_tangent(upsample_nearest_backward(wiring::tangent(grad), input_size, scale, exact), out));
-}
-}  // namespace
-
-Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool exact) {
-  check_dtype(UpsampleNearestBackwardBackward::schema_v1, grad, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_nearest_slope(UpsampleNearestBackwardBackward::schema_v1, grad, input_size, scale, exact);
-}
-TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
-    return upsample_nearest_backward_batched(grad, input_size, scale, exact);
-  TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
-  if (wiring::records(grad)) {
-    auto node = make_node<UpsampleNearestBackwardBackward>();
-    UpsampleNearestBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.scale_ = scale;
-    back.exact_ = exact;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad}))
-    wiring::each_level({&grad}, {}, [&] { upsample_nearest_backward_set_tangent(out, grad, input_size, scale, exact);
-        });
-  return out;
-}
-GradVec UpsampleNearestBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_backward_vjp_grad<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleNearestBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-
-// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
-//   vjp input = upsample_nearest_backward(g, shape(input), scale, exact)
-//   saves: scale, exact
-
-namespace {
-
-template <class V>
-V upsample_nearest_to_vjp_input(const V& g, const Shape& input_shape, const std::vector<double>& scale, bool exact) {
-  return upsample_nearest_backward(g, input_shape, scale, exact);
-}
-
-TensorRef upsample_nearest_to_batched(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool exact) {
-  const batch::Fold in(UpsampleNearestToBackward::schema_v1, {input}, std::max(input->dim(), 1));
-  return in.wrap(ops::upsample_nearest_to(in[0], size, scale, exact));
-}
-
-void upsample_nearest_to_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size,
-    const std::vector<double>& scale, bool exact) {
-  wiring::set_tangent(out, as_tangent(upsample_nearest_to(wiring::tangent(input), size, scale, exact), out));
-}
-}  // namespace
-
-Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale, bool exact) {
-  check_dtype(UpsampleNearestToBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::upsample_nearest(UpsampleNearestToBackward::schema_v1, input, size, scale, exact);
-}
-TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return upsample_nearest_to_batched(input, size, scale, exact);
-  TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
-  if (wiring::records(input)) {
-    auto node = make_node<UpsampleNearestToBackward>();
-    UpsampleNearestToBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.scale_ = scale;
-    back.exact_ = exact;
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { upsample_nearest_to_set_tangent(out, input, size, scale, exact); });
-  return out;
-}
-GradVec UpsampleNearestToBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_to_vjp_input<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
-        input_dtype(0));
-  return grads;
-}
-GraphGradVec UpsampleNearestToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_to_vjp_input<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
-        input_dtype(0));
-  return grads;
 }
 
 }  // namespace ops

@@ -5,6 +5,149 @@
 
 namespace tp::ops {
 
+// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+class TP_API MaxPool1dWithIndicesBackward final : public FuncOp<MaxPool1dWithIndicesBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"max_pool1d_with_indices",
+      "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "MaxPool1dWithIndicesBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  MaxPool1dWithIndicesBackward() : FuncOp<MaxPool1dWithIndicesBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool1dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(MaxPool1dWithIndicesBackward)
+};
+
+// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+class TP_API MaxPool2dWithIndicesBackward final : public FuncOp<MaxPool2dWithIndicesBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"max_pool2d_with_indices",
+      "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "MaxPool2dWithIndicesBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  MaxPool2dWithIndicesBackward() : FuncOp<MaxPool2dWithIndicesBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool2dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(MaxPool2dWithIndicesBackward)
+};
+
+// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+class TP_API MaxPool3dWithIndicesBackward final : public FuncOp<MaxPool3dWithIndicesBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"max_pool3d_with_indices",
+      "max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)", 1, Amp::ForceFp32, true};
+  static constexpr const char* kName = "MaxPool3dWithIndicesBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"indices"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-2};
+  MaxPool3dWithIndicesBackward() : FuncOp<MaxPool3dWithIndicesBackward, 1, 1>(2) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<MaxPool3dWithIndicesBackward, 1, 1>::output_like(0) : output_like_[nr - 1]; }
+
+  std::array<Storage, 1> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(MaxPool3dWithIndicesBackward)
+};
+
+// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
+class TP_API NativeAttentionBackward final : public FuncOp<NativeAttentionBackward, 4, 7> {
+ public:
+  static constexpr OpSchema schema_v1{"native_attention",
+      "native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NativeAttentionBackward";
+  static constexpr std::array<const char*, 7> kSavedNames{"query", "key", "value", "attn_mask", "out", "logsumexp", "random_state"};
+  static constexpr std::array<std::int8_t, 7> kSavedInput{0, 1, 2, 3, -1, -2, -3};
+  NativeAttentionBackward() : FuncOp<NativeAttentionBackward, 4, 7>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeAttentionBackward, 4, 7>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_attn_mask_ = false;
+  double dropout_p_ = 0;
+  bool is_causal_ = false;
+  std::optional<double> scale_;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(NativeAttentionBackward)
+};
+
+// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+class TP_API NativeBatchNormBackward final : public FuncOp<NativeBatchNormBackward, 5, 4> {
+ public:
+  static constexpr OpSchema schema_v1{"native_batch_norm",
+      "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NativeBatchNormBackward";
+  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
+  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
+  NativeBatchNormBackward() : FuncOp<NativeBatchNormBackward, 5, 4>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeBatchNormBackward, 5, 4>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_weight_ = false;
+  bool training_ = false;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(NativeBatchNormBackward)
+};
+
+// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+class TP_API NativeGroupNormBackward final : public FuncOp<NativeGroupNormBackward, 3, 4> {
+ public:
+  static constexpr OpSchema schema_v1{"native_group_norm",
+      "native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NativeGroupNormBackward";
+  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
+  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
+  NativeGroupNormBackward() : FuncOp<NativeGroupNormBackward, 3, 4>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeGroupNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_weight_ = false;
+  std::int64_t num_groups_ = 0;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(NativeGroupNormBackward)
+};
+
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+class TP_API NativeLayerNormBackward final : public FuncOp<NativeLayerNormBackward, 3, 4> {
+ public:
+  static constexpr OpSchema schema_v1{"native_layer_norm",
+      "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NativeLayerNormBackward";
+  static constexpr std::array<const char*, 4> kSavedNames{"input", "weight", "mu", "rstd"};
+  static constexpr std::array<std::int8_t, 4> kSavedInput{0, 1, -2, -3};
+  NativeLayerNormBackward() : FuncOp<NativeLayerNormBackward, 3, 4>(3) {}
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+  Storage output_like(std::uint32_t nr) const override { return nr == 0 ? FuncOp<NativeLayerNormBackward, 3, 4>::output_like(0) : output_like_[nr - 1]; }
+
+  bool has_weight_ = false;
+  Dims normalized_shape_;
+  std::array<Storage, 2> output_like_;  // sizes and dtypes of the results after the first
+
+ protected:
+  TP_NODE_DISPOSE(NativeLayerNormBackward)
+};
+
 // native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor out, Tensor rstd)
 class TP_API NativeRmsNormBackward final : public FuncOp<NativeRmsNormBackward, 2, 3> {
  public:
@@ -68,152 +211,136 @@ class TP_API NllLossForwardBackward final : public FuncOp<NllLossForwardBackward
   TP_NODE_DISPOSE(NllLossForwardBackward)
 };
 
-// softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-class TP_API SoftmaxBackward final : public FuncOp<SoftmaxBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softmax", "softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out",
-      1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "SoftmaxBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+TP_API Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
+    std::string_view reduction);
+TP_API TensorRef margin_ranking_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
+    double margin, std::string_view reduction);
 
-  std::int64_t dim_ = 0;
+// max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool1d(const Storage& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
+TP_API std::array<TensorRef, 2> max_pool1d(const TensorRef& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
 
- protected:
-  TP_NODE_DISPOSE(SoftmaxBackward)
-};
+// max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool1d_with_indices(const Storage& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
+TP_API std::array<TensorRef, 2> max_pool1d_with_indices(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
 
-// softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-class TP_API SoftmaxBackwardBackward final : public FuncOp<SoftmaxBackwardBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"softmax_backward",
-      "softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftmaxBackwardBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"grad", "output"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool2d(const Storage& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
+TP_API std::array<TensorRef, 2> max_pool2d(const TensorRef& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
 
-  std::int64_t dim_ = 0;
+// max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool2d_with_indices(const Storage& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
+TP_API std::array<TensorRef, 2> max_pool2d_with_indices(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
 
- protected:
-  TP_NODE_DISPOSE(SoftmaxBackwardBackward)
-};
+// max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool3d(const Storage& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
+TP_API std::array<TensorRef, 2> max_pool3d(const TensorRef& input, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation, bool ceil_mode, bool return_indices);
 
-// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-class TP_API UpsampleBicubicBackwardBackward final : public FuncOp<UpsampleBicubicBackwardBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_bicubic_backward",
-      "upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "UpsampleBicubicBackwardBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
+TP_API std::array<Storage, 2> max_pool3d_with_indices(const Storage& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
+TP_API std::array<TensorRef, 2> max_pool3d_with_indices(const TensorRef& input, const Dims& kernel_size,
+    const Dims& stride, const Dims& padding, const Dims& dilation, bool ceil_mode);
 
-  std::vector<double> scale_;
-  bool align_corners_ = false;
+// max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor out
+TP_API Storage max_unpool1d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
+TP_API TensorRef max_unpool1d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
 
- protected:
-  TP_NODE_DISPOSE(UpsampleBicubicBackwardBackward)
-};
+// max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor out
+TP_API Storage max_unpool2d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
+TP_API TensorRef max_unpool2d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
 
-// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-class TP_API UpsampleBicubicToBackward final : public FuncOp<UpsampleBicubicToBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_bicubic_to",
-      "upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "UpsampleBicubicToBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor out
+TP_API Storage max_unpool3d(const Storage& input, const Storage& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
+TP_API TensorRef max_unpool3d(const TensorRef& input, const TensorRef& indices, const Dims& kernel_size,
+    const std::optional<Dims>& stride, const Dims& padding, const std::optional<Dims>& output_size);
 
-  std::vector<double> scale_;
-  bool align_corners_ = false;
+// mse_loss(Tensor input, Tensor target, *, str reduction="mean", Tensor? weight=None) -> Tensor out
+TP_API Storage mse_loss(const Storage& input, const Storage& target, std::string_view reduction, const Storage& weight);
+TP_API TensorRef mse_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction,
+    const TensorRef& weight);
 
- protected:
-  TP_NODE_DISPOSE(UpsampleBicubicToBackward)
-};
+// multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction="mean") -> Tensor out
+TP_API Storage multi_margin_loss(const Storage& input, const Storage& target, std::int64_t p, double margin,
+    const Storage& weight, std::string_view reduction);
+TP_API TensorRef multi_margin_loss(const TensorRef& input, const TensorRef& target, std::int64_t p, double margin,
+    const TensorRef& weight, std::string_view reduction);
 
-// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-class TP_API UpsampleLinearBackwardBackward final : public FuncOp<UpsampleLinearBackwardBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_linear_backward",
-      "upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "UpsampleLinearBackwardBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// multilabel_margin_loss(Tensor input, Tensor target, str reduction="mean") -> Tensor out
+TP_API Storage multilabel_margin_loss(const Storage& input, const Storage& target, std::string_view reduction);
+TP_API TensorRef multilabel_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction);
 
-  std::vector<double> scale_;
-  bool align_corners_ = false;
+// multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction="mean") -> Tensor out
+TP_API Storage multilabel_soft_margin_loss(const Storage& input, const Storage& target, const Storage& weight,
+    std::string_view reduction);
+TP_API TensorRef multilabel_soft_margin_loss(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
+    std::string_view reduction);
 
- protected:
-  TP_NODE_DISPOSE(UpsampleLinearBackwardBackward)
-};
+// native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale, generator? generator) -> (Tensor out, Tensor logsumexp, Tensor<i64> random_state)
+TP_API std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
+    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
+TP_API std::array<TensorRef, 3> native_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
+    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, Generator* generator);
 
-// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-class TP_API UpsampleLinearToBackward final : public FuncOp<UpsampleLinearToBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_linear_to",
-      "upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "UpsampleLinearToBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// native_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor logsumexp, Tensor<i64> random_state, float dropout_p, bool is_causal, float? scale, bool want_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)
+TP_API std::array<Storage, 4> native_attention_backward(const Storage& grad, const Storage& query, const Storage& key,
+    const Storage& value, const Storage& attn_mask, const Storage& out, const Storage& logsumexp,
+    const Storage& random_state, double dropout_p, bool is_causal, std::optional<double> scale, bool want_mask);
+TP_API std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const TensorRef& query,
+    const TensorRef& key, const TensorRef& value, const TensorRef& attn_mask, const TensorRef& out,
+    const TensorRef& logsumexp, const TensorRef& random_state, double dropout_p, bool is_causal,
+    std::optional<double> scale, bool want_mask);
 
-  std::vector<double> scale_;
-  bool align_corners_ = false;
+// native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+TP_API std::array<Storage, 3> native_batch_norm(const Storage& input, const Storage& weight, const Storage& bias,
+    const Storage& running_mean, const Storage& running_var, bool training, double momentum, double eps);
+TP_API std::array<TensorRef, 3> native_batch_norm(const TensorRef& input, const TensorRef& weight,
+    const TensorRef& bias, const TensorRef& running_mean, const TensorRef& running_var, bool training, double momentum,
+    double eps);
 
- protected:
-  TP_NODE_DISPOSE(UpsampleLinearToBackward)
-};
+// native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mu, Tensor rstd, bool training, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+TP_API std::array<Storage, 3> native_batch_norm_backward(const Storage& grad, const Storage& input,
+    const Storage& weight, const Storage& mu, const Storage& rstd, bool training, bool want_input, bool want_weight,
+    bool want_bias);
+TP_API std::array<TensorRef, 3> native_batch_norm_backward(const TensorRef& grad, const TensorRef& input,
+    const TensorRef& weight, const TensorRef& mu, const TensorRef& rstd, bool training, bool want_input,
+    bool want_weight, bool want_bias);
 
-// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
-class TP_API UpsampleNearestBackwardBackward final : public FuncOp<UpsampleNearestBackwardBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_nearest_backward",
-      "upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "UpsampleNearestBackwardBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// native_group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+TP_API std::array<Storage, 3> native_group_norm(const Storage& input, std::int64_t num_groups, const Storage& weight,
+    const Storage& bias, double eps);
+TP_API std::array<TensorRef, 3> native_group_norm(const TensorRef& input, std::int64_t num_groups,
+    const TensorRef& weight, const TensorRef& bias, double eps);
 
-  std::vector<double> scale_;
-  bool exact_ = false;
+// native_group_norm_backward(Tensor grad, Tensor input, int num_groups, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+TP_API std::array<Storage, 3> native_group_norm_backward(const Storage& grad, const Storage& input,
+    std::int64_t num_groups, const Storage& mu, const Storage& rstd, const Storage& weight, bool want_input,
+    bool want_weight, bool want_bias);
+TP_API std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const TensorRef& input,
+    std::int64_t num_groups, const TensorRef& mu, const TensorRef& rstd, const TensorRef& weight, bool want_input,
+    bool want_weight, bool want_bias);
 
- protected:
-  TP_NODE_DISPOSE(UpsampleNearestBackwardBackward)
-};
-
-// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
-class TP_API UpsampleNearestToBackward final : public FuncOp<UpsampleNearestToBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"upsample_nearest_to",
-      "upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "UpsampleNearestToBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::vector<double> scale_;
-  bool exact_ = false;
-
- protected:
-  TP_NODE_DISPOSE(UpsampleNearestToBackward)
-};
+// native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor out, Tensor mu, Tensor rstd)
+TP_API std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& normalized_shape,
+    const Storage& weight, const Storage& bias, double eps);
+TP_API std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
+    const TensorRef& weight, const TensorRef& bias, double eps);
 
 // native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mu, Tensor rstd, Tensor? weight, bool want_input, bool want_weight, bool want_bias) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 TP_API std::array<Storage, 3> native_layer_norm_backward(const Storage& grad, const Storage& input,
@@ -261,121 +388,12 @@ TP_API TensorRef normalize(const TensorRef& input, double p, std::int64_t dim, d
 TP_API Storage pairwise_distance(const Storage& x1, const Storage& x2, double p, double eps, bool keepdim);
 TP_API TensorRef pairwise_distance(const TensorRef& x1, const TensorRef& x2, double p, double eps, bool keepdim);
 
+// pdist(Tensor input, float p=2.0) -> Tensor out
+TP_API Storage pdist(const Storage& input, double p);
+TP_API TensorRef pdist(const TensorRef& input, double p);
+
 // pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
 TP_API Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor);
 TP_API TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor);
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
-TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);
-
-// plane_gather1d(Tensor input, Tensor indices) -> Tensor out
-TP_API Storage plane_gather1d(const Storage& input, const Storage& indices);
-TP_API TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
-
-// plane_gather2d(Tensor input, Tensor indices) -> Tensor out
-TP_API Storage plane_gather2d(const Storage& input, const Storage& indices);
-TP_API TensorRef plane_gather2d(const TensorRef& input, const TensorRef& indices);
-
-// plane_gather3d(Tensor input, Tensor indices) -> Tensor out
-TP_API Storage plane_gather3d(const Storage& input, const Storage& indices);
-TP_API TensorRef plane_gather3d(const TensorRef& input, const TensorRef& indices);
-
-// plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-TP_API Storage plane_scatter1d(const Storage& grad, const Storage& indices, const Dims& size);
-TP_API TensorRef plane_scatter1d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
-
-// plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-TP_API Storage plane_scatter2d(const Storage& grad, const Storage& indices, const Dims& size);
-TP_API TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
-
-// plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-TP_API Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims& size);
-TP_API TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
-
-// poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor out
-TP_API Storage poisson_nll_loss(const Storage& input, const Storage& target, bool log_input, bool full, double eps,
-    std::string_view reduction);
-TP_API TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool log_input, bool full,
-    double eps, std::string_view reduction);
-
-// prelu(Tensor input, Tensor weight) -> Tensor out
-TP_API Storage prelu(const Storage& input, const Storage& weight);
-TP_API TensorRef prelu(const TensorRef& input, const TensorRef& weight);
-
-// rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out
-TP_API Storage rms_norm(const Storage& input, const Dims& normalized_shape, const Storage& weight,
-    std::optional<double> eps);
-TP_API TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const TensorRef& weight,
-    std::optional<double> eps);
-
-// scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor out
-TP_API Storage scaled_dot_product_attention(const Storage& query, const Storage& key, const Storage& value,
-    const Storage& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale);
-TP_API TensorRef scaled_dot_product_attention(const TensorRef& query, const TensorRef& key, const TensorRef& value,
-    const TensorRef& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale);
-
-// smooth_l1_loss(Tensor input, Tensor target, *, str reduction="mean", float beta=1.0) -> Tensor out
-TP_API Storage smooth_l1_loss(const Storage& input, const Storage& target, std::string_view reduction, double beta);
-TP_API TensorRef smooth_l1_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction,
-    double beta);
-
-// soft_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor out
-TP_API Storage soft_margin_loss(const Storage& input, const Storage& target, std::string_view reduction);
-TP_API TensorRef soft_margin_loss(const TensorRef& input, const TensorRef& target, std::string_view reduction);
-
-// softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-TP_API Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TP_API TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-
-// softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-TP_API Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TP_API TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
-
-// softmin(Tensor input, int dim) -> Tensor out
-TP_API Storage softmin(const Storage& input, std::int64_t dim);
-TP_API TensorRef softmin(const TensorRef& input, std::int64_t dim);
-
-// triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor out
-TP_API Storage triplet_margin_loss(const Storage& anchor, const Storage& positive, const Storage& negative,
-    double margin, double p, double eps, bool swap, std::string_view reduction);
-TP_API TensorRef triplet_margin_loss(const TensorRef& anchor, const TensorRef& positive, const TensorRef& negative,
-    double margin, double p, double eps, bool swap, std::string_view reduction);
-
-// upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-TP_API Storage upsample_bicubic_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners);
-TP_API TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners);
-
-// upsample_bicubic_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-TP_API Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners);
-TP_API TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners);
-
-// upsample_linear_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
-TP_API Storage upsample_linear_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool align_corners);
-TP_API TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool align_corners);
-
-// upsample_linear_to(Tensor input, int[] size, float[] scale, bool align_corners) -> Tensor out
-TP_API Storage upsample_linear_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners);
-TP_API TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool align_corners);
-
-// upsample_nearest_backward(Tensor grad, int[] input_size, float[] scale, bool exact) -> Tensor out
-TP_API Storage upsample_nearest_backward(const Storage& grad, const Dims& input_size, const std::vector<double>& scale,
-    bool exact);
-TP_API TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_size,
-    const std::vector<double>& scale, bool exact);
-
-// upsample_nearest_to(Tensor input, int[] size, float[] scale, bool exact) -> Tensor out
-TP_API Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
-    bool exact);
-TP_API TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
-    bool exact);
 
 }  // namespace tp::ops

@@ -14,14 +14,30 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage ceil(const Storage& input);
+TensorRef ceil(const TensorRef& input);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage exp(const Storage& input);
+TensorRef exp(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
+Storage log(const Storage& input);
+TensorRef log(const TensorRef& input);
 Storage log1p(const Storage& input);
 TensorRef log1p(const TensorRef& input);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage tan(const Storage& input);
+TensorRef tan(const TensorRef& input);
 
 // bernoulli(Tensor input, *, generator? generator=None) -> Tensor out
 
@@ -29,7 +45,7 @@ namespace {
 constexpr OpSchema kBernoulliSchema{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out",
     1, Amp::Keep, true};
 
-TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
+TP_COLD TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
   return batch::rules::bernoulli(kBernoulliSchema, input, generator);
 }
 }  // namespace
@@ -38,10 +54,139 @@ Storage bernoulli(const Storage& input, Generator* generator) {
   return kernels::bernoulli(kBernoulliSchema, input, generator);
 }
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return bernoulli_batched(input, generator);
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
   return out;
+}
+
+// bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out
+//   out = cast(rand_like(input, generator=generator, dtype="f64") < p, dtype(input))
+
+namespace {
+constexpr OpSchema kBernoulli1Schema{"bernoulli",
+    "bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V bernoulli_1_compose(const V& input, double p, Generator* generator) {
+  return cast(lt(rand_like(input, generator, Dtype::F64), number<V>(Scalar(p))), dtype(input));
+}
+}  // namespace
+
+Storage bernoulli(const Storage& input, double p, Generator* generator) {
+  return on_tensors([&] { return bernoulli(tensors_of(input), p, generator); });
+}
+TensorRef bernoulli(const TensorRef& input, double p, Generator* generator) {
+  return bernoulli_1_compose<TensorRef>(input, p, generator);
+}
+
+// bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out
+//   chance = p
+//   out = cast(bernoulli(full(shape(input), chance, dtype="f64"), generator=generator), dtype(input))
+
+namespace {
+constexpr OpSchema kBernoulliFillSchema{"bernoulli_fill",
+    "bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V bernoulli_fill_compose(const V& input, double p, Generator* generator) {
+  const auto chance = p;
+  if (TP_UNLIKELY(!((chance >= std::int64_t(0)) && (chance <= std::int64_t(1)))))
+    refuse("", ErrorKind::Value, "p={} is not a probability; it must be between 0 and 1", {chance});
+  return cast(bernoulli(full<V>(shape(input), Scalar(chance), Dtype::F64), generator), dtype(input));
+}
+}  // namespace
+
+Storage bernoulli_fill(const Storage& input, double p, Generator* generator) {
+  return on_tensors([&] { return bernoulli_fill(tensors_of(input), p, generator); });
+}
+TensorRef bernoulli_fill(const TensorRef& input, double p, Generator* generator) {
+  return bernoulli_fill_compose<TensorRef>(input, p, generator);
+}
+TensorRef bernoulli_fill_(const TensorRef& input, double p, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kBernoulliFillSchema, input, bernoulli_fill(batch::kept(input), p, generator));
+  wiring::check_inplace(kBernoulliFillSchema, input, false);
+  TensorRef result = bernoulli_fill(input, p, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("bernoulli_fill_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out
+//   out = cast(bernoulli(expand(cast(p, "f64") if dtype(p) == "f64" else cast(p, "f32"), shape(input)), generator=generator), dtype(input))
+
+namespace {
+constexpr OpSchema kBernoulliFill1Schema{"bernoulli_fill",
+    "bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V bernoulli_fill_1_compose(const V& input, const V& p, Generator* generator) {
+  return cast(bernoulli(expand((dtype(p) == Dtype::F64 ? cast(p, Dtype::F64) : cast(p, Dtype::F32)), shape(input)),
+      generator), dtype(input));
+}
+}  // namespace
+
+Storage bernoulli_fill(const Storage& input, const Storage& p, Generator* generator) {
+  return on_tensors([&] { return bernoulli_fill(tensors_of(input), tensors_of(p), generator); });
+}
+TensorRef bernoulli_fill(const TensorRef& input, const TensorRef& p, Generator* generator) {
+  return bernoulli_fill_1_compose<TensorRef>(input, p, generator);
+}
+TensorRef bernoulli_fill_(const TensorRef& input, const TensorRef& p, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input, p)))
+    return batch::assign(kBernoulliFill1Schema, input, bernoulli_fill(batch::kept(input, p), p, generator));
+  wiring::check_inplace(kBernoulliFill1Schema, input, false);
+  TensorRef result = bernoulli_fill(input, p, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("bernoulli_fill_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// cauchy(Tensor input, float median=0.0, float sigma=1.0, *, generator? generator=None) -> Tensor out
+//   out = cast(tan((uniform_draw(input, generator) - 0.5) * pi) * sigma + median, dtype(input))
+
+namespace {
+constexpr OpSchema kCauchySchema{"cauchy",
+    "cauchy(Tensor input, float median=0.0, float sigma=1.0, *, generator? generator=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cauchy_compose(const V& input, double median, double sigma, Generator* generator) {
+  if (TP_UNLIKELY(!(sigma > std::int64_t(0))))
+    refuse("", ErrorKind::Value, "sigma={} is not positive", {sigma});
+  return cast(add(mul(tan(mul(sub(uniform_draw(input, generator), number<V>(Scalar(0.5)), Scalar(1)),
+      number<V>(Scalar(3.141592653589793)))), number<V>(Scalar(sigma))), number<V>(Scalar(median)), Scalar(1)),
+      dtype(input));
+}
+}  // namespace
+
+Storage cauchy(const Storage& input, double median, double sigma, Generator* generator) {
+  return on_tensors([&] { return cauchy(tensors_of(input), median, sigma, generator); });
+}
+TensorRef cauchy(const TensorRef& input, double median, double sigma, Generator* generator) {
+  return cauchy_compose<TensorRef>(input, median, sigma, generator);
+}
+TensorRef cauchy_(const TensorRef& input, double median, double sigma, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kCauchySchema, input, cauchy(batch::kept(input), median, sigma, generator));
+  wiring::check_inplace(kCauchySchema, input, false);
+  TensorRef result = cauchy(input, median, sigma, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("cauchy_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
 }
 
 // exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out
@@ -58,13 +203,13 @@ V exponential_compose(const V& input, double lambd, Generator* generator) {
 }  // namespace
 
 Storage exponential(const Storage& input, double lambd, Generator* generator) {
-  return exponential_compose<Storage>(input, lambd, generator);
+  return on_tensors([&] { return exponential(tensors_of(input), lambd, generator); });
 }
 TensorRef exponential(const TensorRef& input, double lambd, Generator* generator) {
   return exponential_compose<TensorRef>(input, lambd, generator);
 }
 TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kExponentialSchema, input, exponential(batch::kept(input), lambd, generator));
   wiring::check_inplace(kExponentialSchema, input, false);
   TensorRef result = exponential(input, lambd, generator);
@@ -77,13 +222,86 @@ TensorRef exponential_(const TensorRef& input, double lambd, Generator* generato
   return input;
 }
 
+// geometric(Tensor input, float p, *, generator? generator=None) -> Tensor out
+//   out = cast(clamp_min(ceil(log(uniform_draw(input, generator)) / log1p(full((), -p, dtype="f64"))), 1), dtype(input))
+
+namespace {
+constexpr OpSchema kGeometricSchema{"geometric",
+    "geometric(Tensor input, float p, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V geometric_compose(const V& input, double p, Generator* generator) {
+  if (TP_UNLIKELY(!((p > std::int64_t(0)) && (p < std::int64_t(1)))))
+    refuse("", ErrorKind::Value, "p={} is not between 0 and 1", {p});
+  return cast(clamp_min(ceil(div(log(uniform_draw(input, generator)), log1p(full<V>(Dims{}, Scalar(-p), Dtype::F64)))),
+      number<V>(Scalar(std::int64_t(1)))), dtype(input));
+}
+}  // namespace
+
+Storage geometric(const Storage& input, double p, Generator* generator) {
+  return on_tensors([&] { return geometric(tensors_of(input), p, generator); });
+}
+TensorRef geometric(const TensorRef& input, double p, Generator* generator) {
+  return geometric_compose<TensorRef>(input, p, generator);
+}
+TensorRef geometric_(const TensorRef& input, double p, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kGeometricSchema, input, geometric(batch::kept(input), p, generator));
+  wiring::check_inplace(kGeometricSchema, input, false);
+  TensorRef result = geometric(input, p, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("geometric_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// log_normal(Tensor input, float mean=1.0, float std=2.0, *, generator? generator=None) -> Tensor out
+//   out = cast(exp((randn_like(input, generator=generator, dtype="f64") if dtype(input) == "f64" else randn_like(input, generator=generator, dtype="f32")) * std + mean), dtype(input))
+
+namespace {
+constexpr OpSchema kLogNormalSchema{"log_normal",
+    "log_normal(Tensor input, float mean=1.0, float std=2.0, *, generator? generator=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V log_normal_compose(const V& input, double mean, double std, Generator* generator) {
+  if (TP_UNLIKELY(!(std > std::int64_t(0))))
+    refuse("", ErrorKind::Value, "std={} is not positive", {std});
+  return cast(exp(add(mul((dtype(input) == Dtype::F64 ? randn_like(input, generator, Dtype::F64) : randn_like(input,
+      generator, Dtype::F32)), number<V>(Scalar(std))), number<V>(Scalar(mean)), Scalar(1))), dtype(input));
+}
+}  // namespace
+
+Storage log_normal(const Storage& input, double mean, double std, Generator* generator) {
+  return on_tensors([&] { return log_normal(tensors_of(input), mean, std, generator); });
+}
+TensorRef log_normal(const TensorRef& input, double mean, double std, Generator* generator) {
+  return log_normal_compose<TensorRef>(input, mean, std, generator);
+}
+TensorRef log_normal_(const TensorRef& input, double mean, double std, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kLogNormalSchema, input, log_normal(batch::kept(input), mean, std, generator));
+  wiring::check_inplace(kLogNormalSchema, input, false);
+  TensorRef result = log_normal(input, mean, std, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("log_normal_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
 // multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out
 
 namespace {
 constexpr OpSchema kMultinomialSchema{"multinomial",
     "multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-TensorRef multinomial_batched(const TensorRef& input, std::int64_t num_samples, bool replacement,
+TP_COLD TensorRef multinomial_batched(const TensorRef& input, std::int64_t num_samples, bool replacement,
     Generator* generator) {
   return batch::rules::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
@@ -93,7 +311,7 @@ Storage multinomial(const Storage& input, std::int64_t num_samples, bool replace
   return kernels::multinomial(kMultinomialSchema, input, num_samples, replacement, generator);
 }
 TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return multinomial_batched(input, num_samples, replacement, generator);
   TensorRef out = wiring::wrap(multinomial(input->storage(), num_samples, replacement, generator));
   return out;
@@ -116,11 +334,11 @@ TensorRef native_dropout_tangent_input_out(const TensorRef& mask, double p, cons
       : double(std::int64_t(1)) / double(std::int64_t(1) - p)))));
 }
 
-std::array<TensorRef, 2> native_dropout_batched(const TensorRef& input, double p, Generator* generator) {
+TP_COLD std::array<TensorRef, 2> native_dropout_batched(const TensorRef& input, double p, Generator* generator) {
   return batch::rules::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 
-void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, const TensorRef& input, double p) {
+TP_COLD void native_dropout_set_tangent(const TensorRef& out, const TensorRef& mask, const TensorRef& input, double p) {
   TensorRef sum_out;
   if (wiring::tangent(input))
     sum_out = plus(std::move(sum_out), native_dropout_tangent_input_out(wiring::primal(mask), p,
@@ -134,7 +352,7 @@ std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator*
   return kernels::native_dropout(NativeDropoutBackward::schema_v1, input, p, generator);
 }
 std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return native_dropout_batched(input, p, generator);
   std::array<Storage, 2> results = native_dropout(input->storage(), p, generator);
   TensorRef out = wiring::wrap(std::move(results[0]));
@@ -187,13 +405,13 @@ V normal_compose(const V& input, double mean, double std, Generator* generator) 
 }  // namespace
 
 Storage normal(const Storage& input, double mean, double std, Generator* generator) {
-  return normal_compose<Storage>(input, mean, std, generator);
+  return on_tensors([&] { return normal(tensors_of(input), mean, std, generator); });
 }
 TensorRef normal(const TensorRef& input, double mean, double std, Generator* generator) {
   return normal_compose<TensorRef>(input, mean, std, generator);
 }
 TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kNormalSchema, input, normal(batch::kept(input), mean, std, generator));
   wiring::check_inplace(kNormalSchema, input, false);
   TensorRef result = normal(input, mean, std, generator);
@@ -212,7 +430,7 @@ namespace {
 constexpr OpSchema kRandSchema{"rand",
     "rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef rand_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef rand_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::rand(kRandSchema, size, generator, dtype);
 }
 }  // namespace
@@ -221,7 +439,7 @@ Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> d
   return kernels::rand(kRandSchema, size, generator, dtype);
 }
 TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return rand_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_rand(size, generator, dtype));
   return out;
@@ -233,7 +451,7 @@ namespace {
 constexpr OpSchema kRandLikeSchema{"rand_like",
     "rand_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef rand_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef rand_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 }  // namespace
@@ -242,7 +460,7 @@ Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtyp
   return kernels::rand_like(kRandLikeSchema, input, generator, dtype);
 }
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return rand_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(rand_like(input->storage(), generator, dtype));
   return out;
@@ -254,7 +472,8 @@ namespace {
 constexpr OpSchema kRandintSchema{"randint",
     "randint(int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randint_batched(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randint_batched(std::int64_t high, const Dims& size, Generator* generator,
+    std::optional<Dtype> dtype) {
   return batch::rules::randint(kRandintSchema, high, size, generator, dtype);
 }
 }  // namespace
@@ -263,7 +482,7 @@ Storage make_randint(std::int64_t high, const Dims& size, Generator* generator, 
   return kernels::randint_high(kRandintSchema, high, size, generator, dtype);
 }
 TensorRef randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_batched(high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(high, size, generator, dtype));
   return out;
@@ -276,7 +495,7 @@ constexpr OpSchema kRandint1Schema{"randint",
     "randint(int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
     Amp::Keep, true};
 
-TensorRef randint_1_batched(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
+TP_COLD TensorRef randint_1_batched(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
   return batch::rules::randint(kRandint1Schema, low, high, size, generator, dtype);
 }
@@ -288,9 +507,57 @@ Storage make_randint(std::int64_t low, std::int64_t high, const Dims& size, Gene
 }
 TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_1_batched(low, high, size, generator, dtype);
   TensorRef out = wiring::wrap(make_randint(low, high, size, generator, dtype));
+  return out;
+}
+
+// randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kRandintLikeSchema{"randint_like",
+    "randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+TP_COLD TensorRef randint_like_batched(const TensorRef& input, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype) {
+  return batch::rules::randint_like(kRandintLikeSchema, input, high, generator, dtype);
+}
+}  // namespace
+
+Storage randint_like(const Storage& input, std::int64_t high, Generator* generator, std::optional<Dtype> dtype) {
+  return kernels::randint_like_high(kRandintLikeSchema, input, high, generator, dtype);
+}
+TensorRef randint_like(const TensorRef& input, std::int64_t high, Generator* generator, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return randint_like_batched(input, high, generator, dtype);
+  TensorRef out = wiring::wrap(randint_like(input->storage(), high, generator, dtype));
+  return out;
+}
+
+// randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+
+namespace {
+constexpr OpSchema kRandintLike1Schema{"randint_like",
+    "randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+TP_COLD TensorRef randint_like_1_batched(const TensorRef& input, std::int64_t low, std::int64_t high,
+    Generator* generator, std::optional<Dtype> dtype) {
+  return batch::rules::randint_like(kRandintLike1Schema, input, low, high, generator, dtype);
+}
+}  // namespace
+
+Storage randint_like(const Storage& input, std::int64_t low, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype) {
+  return kernels::randint_like(kRandintLike1Schema, input, low, high, generator, dtype);
+}
+TensorRef randint_like(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return randint_like_1_batched(input, low, high, generator, dtype);
+  TensorRef out = wiring::wrap(randint_like(input->storage(), low, high, generator, dtype));
   return out;
 }
 
@@ -300,7 +567,7 @@ namespace {
 constexpr OpSchema kRandnSchema{"randn",
     "randn(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randn_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randn_batched(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randn(kRandnSchema, size, generator, dtype);
 }
 }  // namespace
@@ -309,7 +576,7 @@ Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> 
   return kernels::randn(kRandnSchema, size, generator, dtype);
 }
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randn_batched(size, generator, dtype);
   TensorRef out = wiring::wrap(make_randn(size, generator, dtype));
   return out;
@@ -321,7 +588,7 @@ namespace {
 constexpr OpSchema kRandnLikeSchema{"randn_like",
     "randn_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randn_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randn_like_batched(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 }  // namespace
@@ -330,10 +597,129 @@ Storage randn_like(const Storage& input, Generator* generator, std::optional<Dty
   return kernels::randn_like(kRandnLikeSchema, input, generator, dtype);
 }
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randn_like_batched(input, generator, dtype);
   TensorRef out = wiring::wrap(randn_like(input->storage(), generator, dtype));
   return out;
+}
+
+// random(Tensor input, *, generator? generator=None) -> Tensor out
+//   out = random_between(input, 0, whole_limit(dtype(input)), generator)
+
+namespace {
+constexpr OpSchema kRandomSchema{"random", "random(Tensor input, *, generator? generator=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V random_compose(const V& input, Generator* generator) {
+  return random_between(input, std::int64_t(0), whole_limit(dtype(input)), generator);
+}
+}  // namespace
+
+Storage random(const Storage& input, Generator* generator) {
+  return on_tensors([&] { return random(tensors_of(input), generator); });
+}
+TensorRef random(const TensorRef& input, Generator* generator) { return random_compose<TensorRef>(input, generator); }
+TensorRef random_(const TensorRef& input, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kRandomSchema, input, random(batch::kept(input), generator));
+  wiring::check_inplace(kRandomSchema, input, false);
+  TensorRef result = random(input, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("random_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// random(Tensor input, int to, *, generator? generator=None) -> Tensor out
+//   out = random_between(input, 0, to, generator)
+
+namespace {
+constexpr OpSchema kRandom1Schema{"random", "random(Tensor input, int to, *, generator? generator=None) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V random_1_compose(const V& input, std::int64_t to, Generator* generator) {
+  return random_between(input, std::int64_t(0), to, generator);
+}
+}  // namespace
+
+Storage random(const Storage& input, std::int64_t to, Generator* generator) {
+  return on_tensors([&] { return random(tensors_of(input), to, generator); });
+}
+TensorRef random(const TensorRef& input, std::int64_t to, Generator* generator) {
+  return random_1_compose<TensorRef>(input, to, generator);
+}
+TensorRef random_(const TensorRef& input, std::int64_t to, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kRandom1Schema, input, random(batch::kept(input), to, generator));
+  wiring::check_inplace(kRandom1Schema, input, false);
+  TensorRef result = random(input, to, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("random_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out
+//   out = random_between(input, from_, whole_limit(dtype(input)) if to == None else int(to), generator)
+
+namespace {
+constexpr OpSchema kRandom2Schema{"random",
+    "random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V random_2_compose(const V& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator) {
+  return random_between(input, from_, (!to.has_value() ? whole_limit(dtype(input)) : std::int64_t(*to)), generator);
+}
+}  // namespace
+
+Storage random(const Storage& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator) {
+  return on_tensors([&] { return random(tensors_of(input), from_, to, generator); });
+}
+TensorRef random(const TensorRef& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator) {
+  return random_2_compose<TensorRef>(input, from_, to, generator);
+}
+TensorRef random_(const TensorRef& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator) {
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
+    return batch::assign(kRandom2Schema, input, random(batch::kept(input), from_, to, generator));
+  wiring::check_inplace(kRandom2Schema, input, false);
+  TensorRef result = random(input, from_, to, generator);
+  if (wiring::records(input) || input->has_tangent()) {
+    engine_ops.copy_graph(input, result);
+    return input;
+  }
+  kernels::copy_broadcast("random_", input->storage(), result->storage());
+  wiring::finish_inplace(input, NodeRef());
+  return input;
+}
+
+// random_between(Tensor input, int low, int high, generator? generator) -> Tensor out
+//   out = cast(randint_like(input, low, high, generator=generator, dtype="i64"), dtype(input))
+
+namespace {
+constexpr OpSchema kRandomBetweenSchema{"random_between",
+    "random_between(Tensor input, int low, int high, generator? generator) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V random_between_compose(const V& input, std::int64_t low, std::int64_t high, Generator* generator) {
+  if (TP_UNLIKELY(!(low < high)))
+    refuse("", ErrorKind::Value, "from={} is not below to={}", {low, high});
+  return cast(randint_like(input, low, high, generator, Dtype::I64), dtype(input));
+}
+}  // namespace
+
+Storage random_between(const Storage& input, std::int64_t low, std::int64_t high, Generator* generator) {
+  return on_tensors([&] { return random_between(tensors_of(input), low, high, generator); });
+}
+TensorRef random_between(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator) {
+  return random_between_compose<TensorRef>(input, low, high, generator);
 }
 
 // randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out
@@ -342,7 +728,7 @@ namespace {
 constexpr OpSchema kRandpermSchema{"randperm",
     "randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef randperm_batched(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
+TP_COLD TensorRef randperm_batched(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   return batch::rules::randperm(kRandpermSchema, n, generator, dtype);
 }
 }  // namespace
@@ -351,7 +737,7 @@ Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype>
   return kernels::randperm(kRandpermSchema, n, generator, dtype);
 }
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randperm_batched(n, generator, dtype);
   TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
   return out;
@@ -373,13 +759,13 @@ V uniform_compose(const V& input, double low, double high, Generator* generator)
 }  // namespace
 
 Storage uniform(const Storage& input, double low, double high, Generator* generator) {
-  return uniform_compose<Storage>(input, low, high, generator);
+  return on_tensors([&] { return uniform(tensors_of(input), low, high, generator); });
 }
 TensorRef uniform(const TensorRef& input, double low, double high, Generator* generator) {
   return uniform_compose<TensorRef>(input, low, high, generator);
 }
 TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::depth())
+  if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return batch::assign(kUniformSchema, input, uniform(batch::kept(input), low, high, generator));
   wiring::check_inplace(kUniformSchema, input, false);
   TensorRef result = uniform(input, low, high, generator);
@@ -390,6 +776,28 @@ TensorRef uniform_(const TensorRef& input, double low, double high, Generator* g
   kernels::copy_broadcast("uniform_", input->storage(), result->storage());
   wiring::finish_inplace(input, NodeRef());
   return input;
+}
+
+// uniform_draw(Tensor input, generator? generator) -> Tensor out
+//   out = clamp_min(rand_like(input, generator=generator, dtype="f64"), 2.2250738585072014e-308) if dtype(input) == "f64" or dtype(input) == "i64" else clamp_min(rand_like(input, generator=generator, dtype="f32"), 1.1754943508222875e-38)
+
+namespace {
+constexpr OpSchema kUniformDrawSchema{"uniform_draw", "uniform_draw(Tensor input, generator? generator) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V uniform_draw_compose(const V& input, Generator* generator) {
+  return ((dtype(input) == Dtype::F64) || (dtype(input) == Dtype::I64) ? clamp_min(rand_like(input, generator,
+      Dtype::F64), number<V>(Scalar(2.2250738585072014e-308))) : clamp_min(rand_like(input, generator, Dtype::F32),
+      number<V>(Scalar(1.1754943508222875e-38))));
+}
+}  // namespace
+
+Storage uniform_draw(const Storage& input, Generator* generator) {
+  return on_tensors([&] { return uniform_draw(tensors_of(input), generator); });
+}
+TensorRef uniform_draw(const TensorRef& input, Generator* generator) {
+  return uniform_draw_compose<TensorRef>(input, generator);
 }
 
 }  // namespace ops

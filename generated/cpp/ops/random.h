@@ -29,10 +29,39 @@ class TP_API NativeDropoutBackward final : public FuncOp<NativeDropoutBackward, 
 TP_API Storage bernoulli(const Storage& input, Generator* generator);
 TP_API TensorRef bernoulli(const TensorRef& input, Generator* generator);
 
+// bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out
+TP_API Storage bernoulli(const Storage& input, double p, Generator* generator);
+TP_API TensorRef bernoulli(const TensorRef& input, double p, Generator* generator);
+
+// bernoulli_fill(Tensor input, float p=0.5, *, generator? generator=None) -> Tensor out
+TP_API Storage bernoulli_fill(const Storage& input, double p, Generator* generator);
+TP_API TensorRef bernoulli_fill(const TensorRef& input, double p, Generator* generator);
+TP_API TensorRef bernoulli_fill_(const TensorRef& input, double p, Generator* generator);
+
+// bernoulli_fill(Tensor input, Tensor p, *, generator? generator=None) -> Tensor out
+TP_API Storage bernoulli_fill(const Storage& input, const Storage& p, Generator* generator);
+TP_API TensorRef bernoulli_fill(const TensorRef& input, const TensorRef& p, Generator* generator);
+TP_API TensorRef bernoulli_fill_(const TensorRef& input, const TensorRef& p, Generator* generator);
+
+// cauchy(Tensor input, float median=0.0, float sigma=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage cauchy(const Storage& input, double median, double sigma, Generator* generator);
+TP_API TensorRef cauchy(const TensorRef& input, double median, double sigma, Generator* generator);
+TP_API TensorRef cauchy_(const TensorRef& input, double median, double sigma, Generator* generator);
+
 // exponential(Tensor input, float lambd=1.0, *, generator? generator=None) -> Tensor out
 TP_API Storage exponential(const Storage& input, double lambd, Generator* generator);
 TP_API TensorRef exponential(const TensorRef& input, double lambd, Generator* generator);
 TP_API TensorRef exponential_(const TensorRef& input, double lambd, Generator* generator);
+
+// geometric(Tensor input, float p, *, generator? generator=None) -> Tensor out
+TP_API Storage geometric(const Storage& input, double p, Generator* generator);
+TP_API TensorRef geometric(const TensorRef& input, double p, Generator* generator);
+TP_API TensorRef geometric_(const TensorRef& input, double p, Generator* generator);
+
+// log_normal(Tensor input, float mean=1.0, float std=2.0, *, generator? generator=None) -> Tensor out
+TP_API Storage log_normal(const Storage& input, double mean, double std, Generator* generator);
+TP_API TensorRef log_normal(const TensorRef& input, double mean, double std, Generator* generator);
+TP_API TensorRef log_normal_(const TensorRef& input, double mean, double std, Generator* generator);
 
 // multinomial(Tensor input, int num_samples, bool replacement=False, *, generator? generator=None) -> Tensor<i64> out
 TP_API Storage multinomial(const Storage& input, std::int64_t num_samples, bool replacement, Generator* generator);
@@ -65,6 +94,17 @@ TP_API Storage make_randint(std::int64_t low, std::int64_t high, const Dims& siz
 TP_API TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generator* generator,
     std::optional<Dtype> dtype);
 
+// randint_like(Tensor input, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+TP_API Storage randint_like(const Storage& input, std::int64_t high, Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const TensorRef& input, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype);
+
+// randint_like(Tensor input, int low, int high, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+TP_API Storage randint_like(const Storage& input, std::int64_t low, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype);
+TP_API TensorRef randint_like(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator,
+    std::optional<Dtype> dtype);
+
 // randn(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype);
 TP_API TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype);
@@ -72,6 +112,27 @@ TP_API TensorRef randn(const Dims& size, Generator* generator, std::optional<Dty
 // randn_like(Tensor input, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage randn_like(const Storage& input, Generator* generator, std::optional<Dtype> dtype);
 TP_API TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype);
+
+// random(Tensor input, *, generator? generator=None) -> Tensor out
+TP_API Storage random(const Storage& input, Generator* generator);
+TP_API TensorRef random(const TensorRef& input, Generator* generator);
+TP_API TensorRef random_(const TensorRef& input, Generator* generator);
+
+// random(Tensor input, int to, *, generator? generator=None) -> Tensor out
+TP_API Storage random(const Storage& input, std::int64_t to, Generator* generator);
+TP_API TensorRef random(const TensorRef& input, std::int64_t to, Generator* generator);
+TP_API TensorRef random_(const TensorRef& input, std::int64_t to, Generator* generator);
+
+// random(Tensor input, int from_, int? to, *, generator? generator=None) -> Tensor out
+TP_API Storage random(const Storage& input, std::int64_t from_, std::optional<std::int64_t> to, Generator* generator);
+TP_API TensorRef random(const TensorRef& input, std::int64_t from_, std::optional<std::int64_t> to,
+    Generator* generator);
+TP_API TensorRef random_(const TensorRef& input, std::int64_t from_, std::optional<std::int64_t> to,
+    Generator* generator);
+
+// random_between(Tensor input, int low, int high, generator? generator) -> Tensor out
+TP_API Storage random_between(const Storage& input, std::int64_t low, std::int64_t high, Generator* generator);
+TP_API TensorRef random_between(const TensorRef& input, std::int64_t low, std::int64_t high, Generator* generator);
 
 // randperm(int n, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype);
@@ -81,5 +142,9 @@ TP_API TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dt
 TP_API Storage uniform(const Storage& input, double low, double high, Generator* generator);
 TP_API TensorRef uniform(const TensorRef& input, double low, double high, Generator* generator);
 TP_API TensorRef uniform_(const TensorRef& input, double low, double high, Generator* generator);
+
+// uniform_draw(Tensor input, generator? generator) -> Tensor out
+TP_API Storage uniform_draw(const Storage& input, Generator* generator);
+TP_API TensorRef uniform_draw(const TensorRef& input, Generator* generator);
 
 }  // namespace tp::ops

@@ -41,14 +41,15 @@ TensorRef cummax_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> cummax_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::array<TensorRef, 2> cummax_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(CummaxBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cummax(in[0], dim_));
 }
 
-void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cummax_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), cummax_tangent_input_values(wiring::primal(indices), dim,
@@ -62,7 +63,7 @@ std::array<Storage, 2> cummax(const Storage& input, std::int64_t dim) {
   return kernels::cummax(CummaxBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummax(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cummax_batched(input, dim);
   std::array<Storage, 2> results = cummax(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -114,14 +115,15 @@ TensorRef cummin_tangent_input_values(const TensorRef& indices, std::int64_t dim
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> cummin_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::array<TensorRef, 2> cummin_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(CumminBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cummin(in[0], dim_));
 }
 
-void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cummin_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), cummin_tangent_input_values(wiring::primal(indices), dim,
@@ -135,7 +137,7 @@ std::array<Storage, 2> cummin(const Storage& input, std::int64_t dim) {
   return kernels::cummin(CumminBackward::schema_v1, input, dim);
 }
 std::array<TensorRef, 2> cummin(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cummin_batched(input, dim);
   std::array<Storage, 2> results = cummin(input->storage(), dim);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -181,14 +183,14 @@ namespace {
 template <class V>
 V cumprod_vjp_input(const V& g, const V& input, std::int64_t dim) { return cumprod_backward(g, conj(input), dim); }
 
-TensorRef cumprod_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef cumprod_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(CumprodBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cumprod(in[0], dim_, dtype));
 }
 
-void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void cumprod_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -204,7 +206,7 @@ Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
   return kernels::cumprod(CumprodBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cumprod_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumprod(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -221,13 +223,13 @@ TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype>
   return out;
 }
 TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(CumprodBackward::schema_v1, input, cumprod(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumprodBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cumprod(input, dim, dtype);
+    dual = cumprod(wiring::before_change(input, input), dim, dtype);
   Ref<CumprodBackward> node;
   if (record) {
     node = make_node<CumprodBackward>();
@@ -235,7 +237,7 @@ TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optional<Dtype
     back.set_output(input->storage());
     back.set_input(0, input);
     back.dim_ = dim;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::copy_broadcast("cumprod_", input->storage(), cumprod(input->storage(), dim, dtype));
   wiring::finish_inplace(input, node);
@@ -270,14 +272,15 @@ V cumsum_vjp_input(const V& g, std::int64_t dim) {
   return flip(cumsum(flip(g, Dims{dim}), dim, std::nullopt), Dims{dim});
 }
 
-TensorRef cumsum_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD TensorRef cumsum_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   batch::Leading in(CumsumBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cumsum(in[0], dim_, dtype));
 }
 
-void cumsum_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TP_COLD void cumsum_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+    std::optional<Dtype> dtype) {
   wiring::set_tangent(out, as_tangent(cumsum(wiring::tangent(input), dim, dtype), out));
 }
 }  // namespace
@@ -286,7 +289,7 @@ Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtyp
   return kernels::cumsum(CumsumBackward::schema_v1, input, dim, dtype);
 }
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cumsum_batched(input, dim, dtype);
   TensorRef out = wiring::wrap(cumsum(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
@@ -302,13 +305,13 @@ TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> 
   return out;
 }
 TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(CumsumBackward::schema_v1, input, cumsum(batch::kept(input), dim, dtype));
   const bool record = wiring::records(input);
   wiring::check_inplace(CumsumBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cumsum(input, dim, dtype);
+    dual = cumsum(wiring::before_change(input, input), dim, dtype);
   Ref<CumsumBackward> node;
   if (record) {
     node = make_node<CumsumBackward>();
@@ -350,14 +353,14 @@ V logcumsumexp_vjp_input(const V& g, const V& input, const V& out, std::int64_t 
   return logcumsumexp_backward(g, input, out, dim);
 }
 
-TensorRef logcumsumexp_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD TensorRef logcumsumexp_batched(const TensorRef& input, std::int64_t dim) {
   batch::Leading in(LogcumsumexpBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::logcumsumexp(in[0], dim_));
 }
 
-void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -374,7 +377,7 @@ Storage logcumsumexp(const Storage& input, std::int64_t dim) {
   return kernels::logcumsumexp(LogcumsumexpBackward::schema_v1, input, dim);
 }
 TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logcumsumexp_batched(input, dim);
   TensorRef out = wiring::wrap(logcumsumexp(input->storage(), dim));
   if (wiring::records(input)) {

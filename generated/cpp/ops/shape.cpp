@@ -12,20 +12,125 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
+Storage bitwise_xor(const Storage& input, const Storage& other);
+TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other);
+Storage make_combination_places(std::int64_t n, std::int64_t r, bool with_replacement);
 Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage div(const Storage& input, const Storage& other);
+TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
+Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage repeat_backward(const Storage& grad, const Dims& size, const Dims& repeats);
 TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const Dims& repeats);
+Storage repeat_places(const Storage& repeats, std::optional<std::int64_t> output_size);
+TensorRef repeat_places(const TensorRef& repeats, std::optional<std::int64_t> output_size);
+Storage reshape(const Storage& input, const Dims& shape);
+TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right);
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
 Storage sin(const Storage& input);
 TensorRef sin(const TensorRef& input);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, std::int64_t dim);
+std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t sections, std::int64_t dim);
+std::vector<Storage> tensor_split(const Storage& input, const Dims& indices, std::int64_t dim);
+std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices, std::int64_t dim);
+Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 std::vector<Storage> unbind(const Storage& input, std::int64_t dim);
 std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim);
+Storage unsqueeze(const Storage& input, std::int64_t dim);
+TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage view_as_complex(const Storage& input);
 TensorRef view_as_complex(const TensorRef& input);
+
+// block_diag(Tensor *tensors) -> Tensor out
+//   blocks = [reshape(x, (1, -1)) if ndim(x) < 2 else x for x in tensors]
+//   edges = starts([size(x, 1) for x in blocks])
+//   out = zeros((1, 0), dtype=default_dtype()) if len(tensors) == 0 else cat([constant_pad_nd(blocks[k], (edges[k], edges[len(tensors)] - edges[k + 1])) for k in range(len(tensors))], 0)
+
+namespace {
+constexpr OpSchema kBlockDiagSchema{"block_diag", "block_diag(Tensor *tensors) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V block_diag_compose(std::span<const V> tensors) {
+  if (TP_UNLIKELY(!(odd_one(tensors, std::int64_t(0), std::int64_t(2)) < std::int64_t(0))))
+    refuse(kBlockDiagSchema.name, ErrorKind::Value, "argument {} has sizes {}; blocks have at most 2 dimensions",
+        {odd_one(tensors, std::int64_t(0), std::int64_t(2)), shape(item(tensors, odd_one(tensors, std::int64_t(0),
+        std::int64_t(2))))});
+  const auto blocks = each<V>(tensors, [&](const V& x) -> V { return (ndim(x) < std::int64_t(2) ? reshape(x,
+      Dims{std::int64_t(1), std::int64_t(-1)}) : V(x)); });
+  const auto edges = starts(each_int(blocks, [&](const V& x) -> std::int64_t { return size(x, std::int64_t(1)); }));
+  return (len(tensors) == std::int64_t(0) ? zeros<V>(Dims{std::int64_t(1), std::int64_t(0)}, default_dtype())
+      : cat(each<V>(len(tensors), [&](std::int64_t k) -> V { return constant_pad_nd(item(blocks, k), Dims{at(edges, k),
+      at(edges, len(tensors)) - at(edges, k + std::int64_t(1))}, Scalar(0)); }), std::int64_t(0)));
+}
+}  // namespace
+
+Storage block_diag(std::span<const Storage> tensors) {
+  return on_tensors([&] { return block_diag(tensors_of(tensors)); });
+}
+TensorRef block_diag(std::span<const TensorRef> tensors) { return block_diag_compose<TensorRef>(tensors); }
+
+// broadcast_tensors(Tensor *tensors) -> Tensor[] out
+//   out = [expand(x, broadcast_sizes(tensors)) for x in tensors]
+
+namespace {
+constexpr OpSchema kBroadcastTensorsSchema{"broadcast_tensors", "broadcast_tensors(Tensor *tensors) -> Tensor[] out",
+    1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> broadcast_tensors_compose(std::span<const V> tensors) {
+  return each<V>(tensors, [&](const V& x) -> V { return expand(x, broadcast_sizes(tensors)); });
+}
+}  // namespace
+
+std::vector<Storage> broadcast_tensors(std::span<const Storage> tensors) {
+  return on_tensors([&] { return broadcast_tensors(tensors_of(tensors)); });
+}
+std::vector<TensorRef> broadcast_tensors(std::span<const TensorRef> tensors) {
+  return broadcast_tensors_compose<TensorRef>(tensors);
+}
+
+// cartesian_prod(Tensor *tensors) -> Tensor out
+//   out = tensors[0] if len(tensors) == 1 else stack([reshape(x, (-1,)) for x in meshgrid(tensors)], 1)
+
+namespace {
+constexpr OpSchema kCartesianProdSchema{"cartesian_prod", "cartesian_prod(Tensor *tensors) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V cartesian_prod_compose(std::span<const V> tensors) {
+  if (TP_UNLIKELY(!(len(tensors) > std::int64_t(0))))
+    refuse(kCartesianProdSchema.name, ErrorKind::Value, "needs at least one tensor");
+  if (TP_UNLIKELY(!(odd_one(tensors, std::int64_t(1), std::int64_t(1)) < std::int64_t(0))))
+    refuse(kCartesianProdSchema.name, ErrorKind::Value, "argument {} has sizes {}; a vector is needed",
+        {odd_one(tensors, std::int64_t(1), std::int64_t(1)), shape(item(tensors, odd_one(tensors, std::int64_t(1),
+        std::int64_t(1))))});
+  return (len(tensors) == std::int64_t(1) ? item(tensors, std::int64_t(0)) : stack(each<V>(meshgrid(tensors,
+      std::nullopt), [&](const V& x) -> V { return reshape(x, Dims{std::int64_t(-1)}); }), std::int64_t(1)));
+}
+}  // namespace
+
+Storage cartesian_prod(std::span<const Storage> tensors) {
+  return on_tensors([&] { return cartesian_prod(tensors_of(tensors)); });
+}
+TensorRef cartesian_prod(std::span<const TensorRef> tensors) { return cartesian_prod_compose<TensorRef>(tensors); }
 
 // cat(Tensor[] tensors, int dim=0) -> Tensor out
 //   vjp tensors = split_like(g, tensors, dim)
@@ -38,13 +143,13 @@ std::vector<V> cat_vjp_tensors(const V& g, const std::vector<Shape>& tensors_sha
   return split_like(g, tensors_shape, dim);
 }
 
-TensorRef cat_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD TensorRef cat_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
   const batch::Leading in(CatBackward::schema_v1, {tensors});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::cat(in.list(0, tensors.size()), dim_));
 }
 
-void cat_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD void cat_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
   wiring::set_tangent(out, as_tangent(cat(tensors_t, dim), out));
@@ -55,7 +160,7 @@ Storage cat(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::cat(CatBackward::schema_v1, tensors, dim);
 }
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+  if (TP_UNLIKELY(batch::any(tensors)))
     return cat_batched(tensors, dim);
   TensorRef out = wiring::wrap(cat(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
@@ -93,6 +198,32 @@ GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_output
   return grads;
 }
 
+// combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor out
+//   places = combination_places(size(input, 0), r, with_replacement)
+//   out = reshape(index_select(input, 0, reshape(places, (-1,))), shape(places))
+
+namespace {
+constexpr OpSchema kCombinationsSchema{"combinations",
+    "combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V combinations_compose(const V& input, std::int64_t r, bool with_replacement) {
+  if (TP_UNLIKELY(!(ndim(input) == std::int64_t(1))))
+    refuse(kCombinationsSchema.name, ErrorKind::Value, "input has sizes {}; a vector is needed", {shape(input)});
+  if (TP_UNLIKELY(!(r >= std::int64_t(0))))
+    refuse(kCombinationsSchema.name, ErrorKind::Value, "r={} is negative", {r});
+  const auto places = lift<V>(make_combination_places(size(input, std::int64_t(0)), r, with_replacement));
+  return reshape(index_select(input, std::int64_t(0), reshape(places, Dims{std::int64_t(-1)})), shape(places));
+}
+}  // namespace
+
+Storage combinations(const Storage& input, std::int64_t r, bool with_replacement) {
+  return on_tensors([&] { return combinations(tensors_of(input), r, with_replacement); });
+}
+TensorRef combinations(const TensorRef& input, std::int64_t r, bool with_replacement) {
+  return combinations_compose<TensorRef>(input, r, with_replacement);
+}
+
 // complex(Tensor real, Tensor imag) -> Tensor out
 //   sizes = broadcast_shape(shape(real), shape(imag))
 //   out = view_as_complex(stack((expand(real, sizes), expand(imag, sizes)), -1))
@@ -107,7 +238,9 @@ V complex_compose(const V& real, const V& imag) {
 }
 }  // namespace
 
-Storage complex(const Storage& real, const Storage& imag) { return complex_compose<Storage>(real, imag); }
+Storage complex(const Storage& real, const Storage& imag) {
+  return on_tensors([&] { return complex(tensors_of(real), tensors_of(imag)); });
+}
 TensorRef complex(const TensorRef& real, const TensorRef& imag) { return complex_compose<TensorRef>(real, imag); }
 
 // constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor out
@@ -119,13 +252,13 @@ namespace {
 template <class V>
 V constant_pad_nd_vjp_input(const V& g, const Dims& pad) { return constant_pad_nd(g, negative(pad), Scalar(0)); }
 
-TensorRef constant_pad_nd_batched(const TensorRef& input, const Dims& pad, const Scalar& value) {
+TP_COLD TensorRef constant_pad_nd_batched(const TensorRef& input, const Dims& pad, const Scalar& value) {
   const batch::Leading in(ConstantPadNdBackward::schema_v1, {input});
   in.need_rank(pad.size() / 2, "input");
   return in.wrap(ops::constant_pad_nd(in[0], pad, value));
 }
 
-void constant_pad_nd_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad) {
+TP_COLD void constant_pad_nd_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -140,7 +273,7 @@ Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& val
   return kernels::constant_pad_nd(ConstantPadNdBackward::schema_v1, input, pad, value);
 }
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return constant_pad_nd_batched(input, pad, value);
   TensorRef out = wiring::wrap(constant_pad_nd(input->storage(), pad, value));
   if (wiring::records(input)) {
@@ -172,6 +305,127 @@ GraphGradVec ConstantPadNdBackward::apply_for_graph(std::span<const TensorRef> g
   return grads;
 }
 
+// cumulative_trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out
+//   out = y * 1.0 if size(y, dim) == 0 else cumsum(trapezoids(y, x, dx, dim), dim) / 2
+
+namespace {
+constexpr OpSchema kCumulativeTrapezoidSchema{"cumulative_trapezoid",
+    "cumulative_trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cumulative_trapezoid_compose(const V& y, const V& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return (size(y, dim) == std::int64_t(0) ? mul(y, number<V>(Scalar(1.0))) : div(cumsum(trapezoids(y, x, dx, dim), dim,
+      std::nullopt), number<V>(Scalar(std::int64_t(2)))));
+}
+}  // namespace
+
+Storage cumulative_trapezoid(const Storage& y, const Storage& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return on_tensors([&] { return cumulative_trapezoid(tensors_of(y), tensors_of(x), dx, dim); });
+}
+TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx,
+    std::int64_t dim) {
+  return cumulative_trapezoid_compose<TensorRef>(y, x, dx, dim);
+}
+
+// diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
+//   joined = cat((prepend, input, append), dim) if prepend != None and append != None else cat((prepend, input), dim) if prepend != None else cat((input, append), dim) if append != None else input
+//   out = input if n == 0 else diff_once(joined, dim) if n == 1 else diff(diff_once(joined, dim), n - 1, dim)
+
+namespace {
+constexpr OpSchema kDiffSchema{"diff",
+    "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V diff_compose(const V& input, std::int64_t n, std::int64_t dim, const V& prepend, const V& append) {
+  if (TP_UNLIKELY(!(n >= std::int64_t(0))))
+    refuse(kDiffSchema.name, ErrorKind::Value, "n={} is negative", {n});
+  if (TP_UNLIKELY(!(ndim(input) > std::int64_t(0))))
+    refuse(kDiffSchema.name, ErrorKind::Value, "needs at least one dimension, got a 0-d tensor");
+  const auto joined = ((!is_absent(prepend)) && (!is_absent(append)) ? cat(std::vector<V>{prepend, input, append}, dim)
+      : (!is_absent(prepend) ? cat(std::vector<V>{prepend, input}, dim) : (!is_absent(append)
+      ? cat(std::vector<V>{input, append}, dim) : V(input))));
+  return (n == std::int64_t(0) ? V(input) : (n == std::int64_t(1) ? diff_once(joined, dim) : diff(diff_once(joined,
+      dim), n - std::int64_t(1), dim, V(), V())));
+}
+}  // namespace
+
+Storage diff(const Storage& input, std::int64_t n, std::int64_t dim, const Storage& prepend, const Storage& append) {
+  return on_tensors([&] { return diff(tensors_of(input), n, dim, tensors_of(prepend), tensors_of(append)); });
+}
+TensorRef diff(const TensorRef& input, std::int64_t n, std::int64_t dim, const TensorRef& prepend,
+    const TensorRef& append) {
+  return diff_compose<TensorRef>(input, n, dim, prepend, append);
+}
+
+// diff_once(Tensor input, int dim) -> Tensor out
+//   high = narrow(input, dim, 1 if size(input, dim) > 0 else 0, size(input, dim) - 1 if size(input, dim) > 0 else 0)
+//   low = narrow(input, dim, 0, size(high, dim))
+//   out = high ^ low if dtype(input) == "bool" else high - low
+
+namespace {
+constexpr OpSchema kDiffOnceSchema{"diff_once", "diff_once(Tensor input, int dim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V diff_once_compose(const V& input, std::int64_t dim) {
+  const auto high = narrow(input, dim, (size(input, dim) > std::int64_t(0) ? std::int64_t(1) : std::int64_t(0)),
+      (size(input, dim) > std::int64_t(0) ? size(input, dim) - std::int64_t(1) : std::int64_t(0)));
+  const auto low = narrow(input, dim, std::int64_t(0), size(high, dim));
+  return (dtype(input) == Dtype::Bool ? bitwise_xor(high, low) : sub(high, low, Scalar(1)));
+}
+}  // namespace
+
+Storage diff_once(const Storage& input, std::int64_t dim) {
+  return on_tensors([&] { return diff_once(tensors_of(input), dim); });
+}
+TensorRef diff_once(const TensorRef& input, std::int64_t dim) { return diff_once_compose<TensorRef>(input, dim); }
+
+// dsplit(Tensor input, int sections) -> Tensor[] out
+//   out = tensor_split(input, sections, 2)
+
+namespace {
+constexpr OpSchema kDsplitSchema{"dsplit", "dsplit(Tensor input, int sections) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> dsplit_compose(const V& input, std::int64_t sections) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(3))))
+    refuse(kDsplitSchema.name, ErrorKind::Value, "needs at least 3 dimensions, got sizes {}", {shape(input)});
+  if (TP_UNLIKELY(!((sections > std::int64_t(0)) && (floor_mod(size(input, std::int64_t(2)), sections) ==
+      std::int64_t(0)))))
+    refuse(kDsplitSchema.name, ErrorKind::Value, "dimension {} of size {} is not divisible into {} parts",
+        {std::int64_t(2), size(input, std::int64_t(2)), sections});
+  return tensor_split(input, sections, std::int64_t(2));
+}
+}  // namespace
+
+std::vector<Storage> dsplit(const Storage& input, std::int64_t sections) {
+  return on_tensors([&] { return dsplit(tensors_of(input), sections); });
+}
+std::vector<TensorRef> dsplit(const TensorRef& input, std::int64_t sections) {
+  return dsplit_compose<TensorRef>(input, sections);
+}
+
+// dsplit(Tensor input, int[] indices) -> Tensor[] out
+//   out = tensor_split(input, indices, 2)
+
+namespace {
+constexpr OpSchema kDsplit1Schema{"dsplit", "dsplit(Tensor input, int[] indices) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> dsplit_1_compose(const V& input, const Dims& indices) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(3))))
+    refuse(kDsplit1Schema.name, ErrorKind::Value, "needs at least 3 dimensions, got sizes {}", {shape(input)});
+  return tensor_split(input, indices, std::int64_t(2));
+}
+}  // namespace
+
+std::vector<Storage> dsplit(const Storage& input, const Dims& indices) {
+  return on_tensors([&] { return dsplit(tensors_of(input), indices); });
+}
+std::vector<TensorRef> dsplit(const TensorRef& input, const Dims& indices) {
+  return dsplit_1_compose<TensorRef>(input, indices);
+}
+
 // flip(Tensor input, int[] dims) -> Tensor out
 //   vjp input = flip(g, dims)
 //   saves: dims
@@ -181,20 +435,20 @@ namespace {
 template <class V>
 V flip_vjp_input(const V& g, const Dims& dims) { return flip(g, dims); }
 
-TensorRef flip_batched(const TensorRef& input, const Dims& dims) {
+TP_COLD TensorRef flip_batched(const TensorRef& input, const Dims& dims) {
   const batch::Leading in(FlipBackward::schema_v1, {input});
   const auto dims_ = in.dims(dims);
   return in.wrap(ops::flip(in[0], dims_));
 }
 
-void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
+TP_COLD void flip_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(flip(wiring::tangent(input), dims), out));
 }
 }  // namespace
 
 Storage flip(const Storage& input, const Dims& dims) { return kernels::flip(FlipBackward::schema_v1, input, dims); }
 TensorRef flip(const TensorRef& input, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return flip_batched(input, dims);
   TensorRef out = wiring::wrap(flip(input->storage(), dims));
   if (wiring::records(input)) {
@@ -226,6 +480,191 @@ GraphGradVec FlipBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// gradient(Tensor input, *, Tensor|Scalar spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out
+//   x = cast(input, floating_dtype(dtype(input)))
+//   out = [slope_even(x, d, spacing, edge_order) if ndim(spacing) == 0 else slope_at(x, d, spacing, edge_order) for d in ([i for i in range(ndim(input))] if dim == None else dim)]
+
+namespace {
+constexpr OpSchema kGradientSchema{"gradient",
+    "gradient(Tensor input, *, Tensor|Scalar spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::vector<V> gradient_compose(const V& input, const V& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  if (TP_UNLIKELY(!((edge_order == std::int64_t(1)) || (edge_order == std::int64_t(2)))))
+    refuse(kGradientSchema.name, ErrorKind::Value, "edge_order={} is not 1 or 2", {edge_order});
+  const auto x = cast(input, floating_dtype(dtype(input)));
+  return each<V>((!dim.has_value() ? Dims(each_int(ndim(input), [&](std::int64_t i) -> std::int64_t { return i; }))
+      : Dims(dim.value_or(Dims{}))), [&](std::int64_t d) -> V { return (ndim(spacing) == std::int64_t(0)
+      ? slope_even(x, d, spacing, edge_order) : slope_at(x, d, spacing, edge_order)); });
+}
+}  // namespace
+
+std::vector<Storage> gradient(const Storage& input, const Storage& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  return on_tensors([&] { return gradient(tensors_of(input), tensors_of(spacing), dim, edge_order); });
+}
+std::vector<TensorRef> gradient(const TensorRef& input, const TensorRef& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  return gradient_compose<TensorRef>(input, spacing, dim, edge_order);
+}
+
+// gradient(Tensor input, *, float[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out
+//   dims = [i for i in range(ndim(input))] if dim == None else dim
+//   x = cast(input, floating_dtype(dtype(input)))
+//   out = [slope_even(x, dims[k], spacing[k], edge_order) for k in range(len(dims))]
+
+namespace {
+constexpr OpSchema kGradient1Schema{"gradient",
+    "gradient(Tensor input, *, float[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::vector<V> gradient_1_compose(const V& input, const std::vector<double>& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  if (TP_UNLIKELY(!((edge_order == std::int64_t(1)) || (edge_order == std::int64_t(2)))))
+    refuse(kGradient1Schema.name, ErrorKind::Value, "edge_order={} is not 1 or 2", {edge_order});
+  const auto dims = (!dim.has_value() ? Dims(each_int(ndim(input), [&](std::int64_t i) -> std::int64_t { return i; }))
+      : Dims(dim.value_or(Dims{})));
+  if (TP_UNLIKELY(!(len(spacing) == len(dims))))
+    refuse(kGradient1Schema.name, ErrorKind::Value, "{} spacings for {} dimensions", {len(spacing), len(dims)});
+  const auto x = cast(input, floating_dtype(dtype(input)));
+  return each<V>(len(dims), [&](std::int64_t k) -> V { return slope_even(x, at(dims, k), number<V>(Scalar(at(spacing,
+      k))), edge_order); });
+}
+}  // namespace
+
+std::vector<Storage> gradient(const Storage& input, const std::vector<double>& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  return on_tensors([&] { return gradient(tensors_of(input), spacing, dim, edge_order); });
+}
+std::vector<TensorRef> gradient(const TensorRef& input, const std::vector<double>& spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order) {
+  return gradient_1_compose<TensorRef>(input, spacing, dim, edge_order);
+}
+
+// gradient(Tensor input, *, Tensor[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out
+//   dims = [i for i in range(ndim(input))] if dim == None else dim
+//   x = cast(input, floating_dtype(dtype(input)))
+//   out = [slope_even(x, dims[k], spacing[k], edge_order) if ndim(spacing[k]) == 0 else slope_at(x, dims[k], spacing[k], edge_order) for k in range(len(dims))]
+
+namespace {
+constexpr OpSchema kGradient2Schema{"gradient",
+    "gradient(Tensor input, *, Tensor[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::vector<V> gradient_2_compose(const V& input, std::span<const V> spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  if (TP_UNLIKELY(!((edge_order == std::int64_t(1)) || (edge_order == std::int64_t(2)))))
+    refuse(kGradient2Schema.name, ErrorKind::Value, "edge_order={} is not 1 or 2", {edge_order});
+  const auto dims = (!dim.has_value() ? Dims(each_int(ndim(input), [&](std::int64_t i) -> std::int64_t { return i; }))
+      : Dims(dim.value_or(Dims{})));
+  if (TP_UNLIKELY(!(len(spacing) == len(dims))))
+    refuse(kGradient2Schema.name, ErrorKind::Value, "{} spacings for {} dimensions", {len(spacing), len(dims)});
+  const auto x = cast(input, floating_dtype(dtype(input)));
+  return each<V>(len(dims), [&](std::int64_t k) -> V { return (ndim(item(spacing, k)) == std::int64_t(0)
+      ? slope_even(x, at(dims, k), item(spacing, k), edge_order) : slope_at(x, at(dims, k), item(spacing, k),
+      edge_order)); });
+}
+}  // namespace
+
+std::vector<Storage> gradient(const Storage& input, std::span<const Storage> spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order) {
+  return on_tensors([&] { return gradient(tensors_of(input), tensors_of(spacing), dim, edge_order); });
+}
+std::vector<TensorRef> gradient(const TensorRef& input, std::span<const TensorRef> spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order) {
+  return gradient_2_compose<TensorRef>(input, spacing, dim, edge_order);
+}
+
+// hsplit(Tensor input, int sections) -> Tensor[] out
+//   out = tensor_split(input, sections, 0 if ndim(input) == 1 else 1)
+
+namespace {
+constexpr OpSchema kHsplitSchema{"hsplit", "hsplit(Tensor input, int sections) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> hsplit_compose(const V& input, std::int64_t sections) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(1))))
+    refuse(kHsplitSchema.name, ErrorKind::Value, "needs at least 1 dimension, got sizes {}", {shape(input)});
+  if (TP_UNLIKELY(!((sections > std::int64_t(0)) && (floor_mod(size(input, (ndim(input) == std::int64_t(1)
+      ? std::int64_t(0) : std::int64_t(1))), sections) == std::int64_t(0)))))
+    refuse(kHsplitSchema.name, ErrorKind::Value, "dimension {} of size {} is not divisible into {} parts",
+        {(ndim(input) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1)), size(input, (ndim(input) ==
+        std::int64_t(1) ? std::int64_t(0) : std::int64_t(1))), sections});
+  return tensor_split(input, sections, (ndim(input) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1)));
+}
+}  // namespace
+
+std::vector<Storage> hsplit(const Storage& input, std::int64_t sections) {
+  return on_tensors([&] { return hsplit(tensors_of(input), sections); });
+}
+std::vector<TensorRef> hsplit(const TensorRef& input, std::int64_t sections) {
+  return hsplit_compose<TensorRef>(input, sections);
+}
+
+// hsplit(Tensor input, int[] indices) -> Tensor[] out
+//   out = tensor_split(input, indices, 0 if ndim(input) == 1 else 1)
+
+namespace {
+constexpr OpSchema kHsplit1Schema{"hsplit", "hsplit(Tensor input, int[] indices) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> hsplit_1_compose(const V& input, const Dims& indices) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(1))))
+    refuse(kHsplit1Schema.name, ErrorKind::Value, "needs at least 1 dimension, got sizes {}", {shape(input)});
+  return tensor_split(input, indices, (ndim(input) == std::int64_t(1) ? std::int64_t(0) : std::int64_t(1)));
+}
+}  // namespace
+
+std::vector<Storage> hsplit(const Storage& input, const Dims& indices) {
+  return on_tensors([&] { return hsplit(tensors_of(input), indices); });
+}
+std::vector<TensorRef> hsplit(const TensorRef& input, const Dims& indices) {
+  return hsplit_1_compose<TensorRef>(input, indices);
+}
+
+// meshgrid(Tensor *tensors, *, str? indexing=None) -> Tensor[] out
+//   sizes = [numel(x) for x in tensors]
+//   grids = [expand(reshape(tensors[k], [-1 if i == k else 1 for i in range(len(tensors))]), sizes) for k in range(len(tensors))]
+//   out = [transpose(x, 0, 1) for x in grids] if indexing == "xy" and len(tensors) > 1 else grids
+
+namespace {
+constexpr OpSchema kMeshgridSchema{"meshgrid", "meshgrid(Tensor *tensors, *, str? indexing=None) -> Tensor[] out", 1,
+    Amp::Keep, true};
+
+template <class V>
+std::vector<V> meshgrid_compose(std::span<const V> tensors, std::optional<std::string_view> indexing) {
+  if (TP_UNLIKELY(!((!indexing.has_value()) || (indexing == std::string_view("ij")) || (indexing ==
+      std::string_view("xy")))))
+    refuse(kMeshgridSchema.name, ErrorKind::Value, "indexing='{}' is not 'ij' or 'xy'", {indexing});
+  if (TP_UNLIKELY(!(len(tensors) > std::int64_t(0))))
+    refuse(kMeshgridSchema.name, ErrorKind::Value, "needs at least one tensor");
+  if (TP_UNLIKELY(!(odd_one(tensors, std::int64_t(0), std::int64_t(1)) < std::int64_t(0))))
+    refuse(kMeshgridSchema.name, ErrorKind::Value, "argument {} has sizes {}; only vectors and numbers make a grid",
+        {odd_one(tensors, std::int64_t(0), std::int64_t(1)), shape(item(tensors, odd_one(tensors, std::int64_t(0),
+        std::int64_t(1))))});
+  if (TP_UNLIKELY(!(first_unlike(tensors) < std::int64_t(0))))
+    refuse(kMeshgridSchema.name, ErrorKind::Type, "argument {} is {}, the first {}; all need one dtype",
+        {first_unlike(tensors), dtype(item(tensors, first_unlike(tensors))), dtype(item(tensors, std::int64_t(0)))});
+  const auto sizes = each_int(tensors, [&](const V& x) -> std::int64_t { return numel(x); });
+  const auto grids = each<V>(len(tensors), [&](std::int64_t k) -> V { return expand(reshape(item(tensors, k),
+      each_int(len(tensors), [&](std::int64_t i) -> std::int64_t { return (i == k ? std::int64_t(-1)
+      : std::int64_t(1)); })), sizes); });
+  return ((indexing == std::string_view("xy")) && (len(tensors) > std::int64_t(1)) ? each<V>(grids,
+      [&](const V& x) -> V { return transpose(x, std::int64_t(0), std::int64_t(1)); }) : grids);
+}
+}  // namespace
+
+std::vector<Storage> meshgrid(std::span<const Storage> tensors, std::optional<std::string_view> indexing) {
+  return on_tensors([&] { return meshgrid(tensors_of(tensors), indexing); });
+}
+std::vector<TensorRef> meshgrid(std::span<const TensorRef> tensors, std::optional<std::string_view> indexing) {
+  return meshgrid_compose<TensorRef>(tensors, indexing);
+}
+
 // pad(Tensor input, int[] pad, str mode="constant", float? value=None) -> Tensor out
 //   out = constant_pad_nd(input, pad, 0.0 if value == None else value) if mode == "constant" else pad_by_index(input, pad, mode)
 
@@ -241,7 +680,7 @@ V pad_compose(const V& input, const Dims& pad, std::string_view mode, std::optio
 }  // namespace
 
 Storage pad(const Storage& input, const Dims& pad, std::string_view mode, std::optional<double> value) {
-  return pad_compose<Storage>(input, pad, mode, value);
+  return on_tensors([&] { return ops::pad(tensors_of(input), pad, mode, value); });
 }
 TensorRef pad(const TensorRef& input, const Dims& pad, std::string_view mode, std::optional<double> value) {
   return pad_compose<TensorRef>(input, pad, mode, value);
@@ -258,13 +697,14 @@ V pad_by_index_vjp_input(const V& g, const Shape& input_shape, const Dims& pad, 
   return pad_by_index_backward(g, input_shape, pad, mode);
 }
 
-TensorRef pad_by_index_batched(const TensorRef& input, const Dims& pad, std::string_view mode) {
+TP_COLD TensorRef pad_by_index_batched(const TensorRef& input, const Dims& pad, std::string_view mode) {
   const batch::Leading in(PadByIndexBackward::schema_v1, {input});
   in.need_rank(pad.size() / 2, "input");
   return in.wrap(ops::pad_by_index(in[0], pad, mode));
 }
 
-void pad_by_index_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad, std::string_view mode) {
+TP_COLD void pad_by_index_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& pad,
+    std::string_view mode) {
   wiring::set_tangent(out, as_tangent(pad_by_index(wiring::tangent(input), pad, mode), out));
 }
 }  // namespace
@@ -273,7 +713,7 @@ Storage pad_by_index(const Storage& input, const Dims& pad, std::string_view mod
   return kernels::pad_by_index(PadByIndexBackward::schema_v1, input, pad, mode);
 }
 TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return pad_by_index_batched(input, pad, mode);
   TensorRef out = wiring::wrap(pad_by_index(input->storage(), pad, mode));
   if (wiring::records(input)) {
@@ -317,14 +757,14 @@ V pad_by_index_backward_vjp_grad(const V& g, const Dims& pad, std::string_view m
   return pad_by_index(g, pad, mode);
 }
 
-TensorRef pad_by_index_backward_batched(const TensorRef& grad, const Dims& size, const Dims& pad,
+TP_COLD TensorRef pad_by_index_backward_batched(const TensorRef& grad, const Dims& size, const Dims& pad,
     std::string_view mode) {
   const batch::Leading in(PadByIndexBackwardBackward::schema_v1, {grad});
   const auto size_ = in.sizes(size);
   return in.wrap(ops::pad_by_index_backward(in[0], size_, pad, mode));
 }
 
-void pad_by_index_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
+TP_COLD void pad_by_index_backward_set_tangent(const TensorRef& slope, const TensorRef& grad, const Dims& size,
     const Dims& pad, std::string_view mode) {
   wiring::set_tangent(slope, as_tangent(pad_by_index_backward(wiring::tangent(grad), size, pad, mode), slope));
 }
@@ -334,7 +774,7 @@ Storage pad_by_index_backward(const Storage& grad, const Dims& size, const Dims&
   return kernels::pad_by_index_backward(PadByIndexBackwardBackward::schema_v1, grad, size, pad, mode);
 }
 TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const Dims& pad, std::string_view mode) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(grad))
+  if (TP_UNLIKELY(batch::any(grad)))
     return pad_by_index_backward_batched(grad, size, pad, mode);
   TensorRef slope = wiring::wrap(pad_by_index_backward(grad->storage(), size, pad, mode));
   if (wiring::records(grad)) {
@@ -382,7 +822,9 @@ V polar_compose(const V& abs, const V& angle) {
 }
 }  // namespace
 
-Storage polar(const Storage& abs, const Storage& angle) { return polar_compose<Storage>(abs, angle); }
+Storage polar(const Storage& abs, const Storage& angle) {
+  return on_tensors([&] { return polar(tensors_of(abs), tensors_of(angle)); });
+}
 TensorRef polar(const TensorRef& abs, const TensorRef& angle) { return polar_compose<TensorRef>(abs, angle); }
 
 // repeat(Tensor input, int[] repeats) -> Tensor out
@@ -396,13 +838,13 @@ V repeat_vjp_input(const V& g, const Shape& input_shape, const Dims& repeats) {
   return repeat_backward(g, input_shape, repeats);
 }
 
-TensorRef repeat_batched(const TensorRef& input, const Dims& repeats) {
+TP_COLD TensorRef repeat_batched(const TensorRef& input, const Dims& repeats) {
   batch::Leading in(RepeatBackward::schema_v1, {input});
   const auto repeats_ = in.repeats(repeats);
   return in.wrap(ops::repeat(in[0], repeats_));
 }
 
-void repeat_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& repeats) {
+TP_COLD void repeat_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& repeats) {
   wiring::set_tangent(out, as_tangent(repeat(wiring::tangent(input), repeats), out));
 }
 }  // namespace
@@ -411,7 +853,7 @@ Storage repeat(const Storage& input, const Dims& repeats) {
   return kernels::repeat(RepeatBackward::schema_v1, input, repeats);
 }
 TensorRef repeat(const TensorRef& input, const Dims& repeats) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return repeat_batched(input, repeats);
   TensorRef out = wiring::wrap(repeat(input->storage(), repeats));
   if (wiring::records(input)) {
@@ -443,6 +885,105 @@ GraphGradVec RepeatBackward::apply_for_graph(std::span<const TensorRef> grad_out
   return grads;
 }
 
+// repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out
+//   times = repeats
+//   x = reshape(input, (-1,)) if dim == None or ndim(input) == 0 else input
+//   at = 0 if dim == None else wrap_dim(int(dim), ndim(x))
+//   out = reshape(expand(unsqueeze(x, at + 1), [times if i == at + 1 else size(x, i if i <= at else i - 1) for i in range(ndim(x) + 1)]), [times * size(x, i) if i == at else size(x, i) for i in range(ndim(x))])
+
+namespace {
+constexpr OpSchema kRepeatInterleaveSchema{"repeat_interleave",
+    "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V repeat_interleave_compose(const V& input, std::int64_t repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t>) {
+  const auto times = repeats;
+  if (TP_UNLIKELY(!(times >= std::int64_t(0))))
+    refuse(kRepeatInterleaveSchema.name, ErrorKind::Value, "repeats={} is negative", {times});
+  const auto x = ((!dim.has_value()) || (ndim(input) == std::int64_t(0)) ? reshape(input, Dims{std::int64_t(-1)})
+      : V(input));
+  const auto at = (!dim.has_value() ? std::int64_t(0) : wrap_dim(std::int64_t(*dim), ndim(x)));
+  return reshape(expand(unsqueeze(x, at + std::int64_t(1)), each_int(ndim(x) + std::int64_t(1),
+      [&](std::int64_t i) -> std::int64_t { return (i == (at + std::int64_t(1)) ? times : size(x, (i <= at ? i
+      : i - std::int64_t(1)))); })), each_int(ndim(x), [&](std::int64_t i) -> std::int64_t { return (i == at
+      ? times * size(x, i) : size(x, i)); }));
+}
+}  // namespace
+
+Storage repeat_interleave(const Storage& input, std::int64_t repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size) {
+  return on_tensors([&] { return repeat_interleave(tensors_of(input), repeats, dim, output_size); });
+}
+TensorRef repeat_interleave(const TensorRef& input, std::int64_t repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size) {
+  return repeat_interleave_compose<TensorRef>(input, repeats, dim, output_size);
+}
+
+// repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out
+//   y = reshape(input, (-1,)) if dim == None or ndim(input) == 0 else input
+//   d = 0 if dim == None else wrap_dim(int(dim), ndim(y))
+//   counts = expand(reshape(repeats, (1,)), (size(y, d),)) if numel(repeats) == 1 else repeats
+//   out = index_select(y, d, repeat_places(counts, output_size) if readable(repeats) or output_size == None else searchsorted_in(cumsum(counts, 0), arange(int(output_size)), True))
+
+namespace {
+constexpr OpSchema kRepeatInterleave1Schema{"repeat_interleave",
+    "repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V repeat_interleave_1_compose(const V& input, const V& repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size) {
+  const auto y = ((!dim.has_value()) || (ndim(input) == std::int64_t(0)) ? reshape(input, Dims{std::int64_t(-1)})
+      : V(input));
+  const auto d = (!dim.has_value() ? std::int64_t(0) : wrap_dim(std::int64_t(*dim), ndim(y)));
+  if (TP_UNLIKELY(!((numel(repeats) == std::int64_t(1)) || ((ndim(repeats) == std::int64_t(1)) && (numel(repeats) ==
+      size(y, d))))))
+    refuse(kRepeatInterleave1Schema.name, ErrorKind::Value, "{} repeats for dimension {} of size {}", {shape(repeats),
+        d, size(y, d)});
+  const auto counts = (numel(repeats) == std::int64_t(1) ? expand(reshape(repeats, Dims{std::int64_t(1)}), Dims{size(y,
+      d)}) : V(repeats));
+  return index_select(y, d, ((readable(repeats)) || (!output_size.has_value()) ? repeat_places(counts, output_size)
+      : searchsorted_in(cumsum(counts, std::int64_t(0), std::nullopt),
+      lift<V>(make_arange(Scalar(std::int64_t(*output_size)), std::nullopt)), true)));
+}
+}  // namespace
+
+Storage repeat_interleave(const Storage& input, const Storage& repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size) {
+  return on_tensors([&] { return repeat_interleave(tensors_of(input), tensors_of(repeats), dim, output_size); });
+}
+TensorRef repeat_interleave(const TensorRef& input, const TensorRef& repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size) {
+  return repeat_interleave_1_compose<TensorRef>(input, repeats, dim, output_size);
+}
+
+// repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out
+//   places = repeats
+//   out = repeat_places(places, output_size)
+
+namespace {
+constexpr OpSchema kRepeatInterleave2Schema{"repeat_interleave",
+    "repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+template <class V>
+V repeat_interleave_2_compose(const V& repeats, std::optional<std::int64_t> output_size) {
+  const auto places = repeats;
+  if (TP_UNLIKELY(!((ndim(places) == std::int64_t(1)) && (is_whole(dtype(places))))))
+    refuse(kRepeatInterleave2Schema.name, ErrorKind::Value, "repeats must be a vector of whole numbers, got {} {}",
+        {dtype(places), shape(places)});
+  return repeat_places(places, output_size);
+}
+}  // namespace
+
+Storage repeat_interleave(const Storage& repeats, std::optional<std::int64_t> output_size) {
+  return on_tensors([&] { return repeat_interleave(tensors_of(repeats), output_size); });
+}
+TensorRef repeat_interleave(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
+  return repeat_interleave_2_compose<TensorRef>(repeats, output_size);
+}
+
 // roll(Tensor input, int[] shifts, int[] dims=()) -> Tensor out
 //   vjp input = roll(g, negative(shifts), dims)
 //   saves: shifts, dims
@@ -452,13 +993,13 @@ namespace {
 template <class V>
 V roll_vjp_input(const V& g, const Dims& shifts, const Dims& dims) { return roll(g, negative(shifts), dims); }
 
-TensorRef roll_batched(const TensorRef& input, const Dims& shifts, const Dims& dims) {
+TP_COLD TensorRef roll_batched(const TensorRef& input, const Dims& shifts, const Dims& dims) {
   batch::Leading in(RollBackward::schema_v1, {input});
   const auto dims_ = in.rolled(dims);
   return in.wrap(ops::roll(in[0], shifts, dims_));
 }
 
-void roll_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shifts, const Dims& dims) {
+TP_COLD void roll_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shifts, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(roll(wiring::tangent(input), shifts, dims), out));
 }
 }  // namespace
@@ -467,7 +1008,7 @@ Storage roll(const Storage& input, const Dims& shifts, const Dims& dims) {
   return kernels::roll(RollBackward::schema_v1, input, shifts, dims);
 }
 TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return roll_batched(input, shifts, dims);
   TensorRef out = wiring::wrap(roll(input->storage(), shifts, dims));
   if (wiring::records(input)) {
@@ -500,6 +1041,93 @@ GraphGradVec RollBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// slope_at(Tensor input, int dim, Tensor points, int edge_order) -> Tensor out
+//   n = size(input, dim)
+//   at = dim % ndim(input)
+//   h = reshape(diff_once(points, 0), [-1 if i == at else 1 for i in range(ndim(input))])
+//   lines = diff_once(input, dim) / h
+//   a = narrow(h, at, 0, n - 2)
+//   b = narrow(h, at, 1, n - 2)
+//   inner = (narrow(lines, dim, 0, n - 2) * b + narrow(lines, dim, 1, n - 2) * a) / (a + b)
+//   first = narrow(lines, dim, 0, 1) if edge_order == 1 else 2 * narrow(lines, dim, 0, 1) - narrow(inner, dim, 0, 1)
+//   last = narrow(lines, dim, n - 2, 1) if edge_order == 1 else 2 * narrow(lines, dim, n - 2, 1) - narrow(inner, dim, n - 3, 1)
+//   out = cat((first, inner, last), dim)
+
+namespace {
+constexpr OpSchema kSlopeAtSchema{"slope_at",
+    "slope_at(Tensor input, int dim, Tensor points, int edge_order) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V slope_at_compose(const V& input, std::int64_t dim, const V& points, std::int64_t edge_order) {
+  const auto n = size(input, dim);
+  if (TP_UNLIKELY(!(numel(points) == n)))
+    refuse("", ErrorKind::Value, "{} coordinates for dimension {} of size {}", {numel(points), dim, n});
+  if (TP_UNLIKELY(!(n > edge_order)))
+    refuse("", ErrorKind::Value, "dimension {} has size {}; edge_order={} needs {}", {dim, n, edge_order,
+        edge_order + std::int64_t(1)});
+  const auto at = floor_mod(dim, ndim(input));
+  const auto h = reshape(diff_once(points, std::int64_t(0)), each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return (i == at ? std::int64_t(-1) : std::int64_t(1)); }));
+  const auto lines = div(diff_once(input, dim), h);
+  const auto a = narrow(h, at, std::int64_t(0), n - std::int64_t(2));
+  const auto b = narrow(h, at, std::int64_t(1), n - std::int64_t(2));
+  const auto inner = div(add(mul(narrow(lines, dim, std::int64_t(0), n - std::int64_t(2)), b), mul(narrow(lines, dim,
+      std::int64_t(1), n - std::int64_t(2)), a), Scalar(1)), add(a, b, Scalar(1)));
+  const auto first = (edge_order == std::int64_t(1) ? narrow(lines, dim, std::int64_t(0), std::int64_t(1))
+      : sub(mul(number<V>(Scalar(std::int64_t(2))), narrow(lines, dim, std::int64_t(0), std::int64_t(1))),
+      narrow(inner, dim, std::int64_t(0), std::int64_t(1)), Scalar(1)));
+  const auto last = (edge_order == std::int64_t(1) ? narrow(lines, dim, n - std::int64_t(2), std::int64_t(1))
+      : sub(mul(number<V>(Scalar(std::int64_t(2))), narrow(lines, dim, n - std::int64_t(2), std::int64_t(1))),
+      narrow(inner, dim, n - std::int64_t(3), std::int64_t(1)), Scalar(1)));
+  return cat(std::vector<V>{first, inner, last}, dim);
+}
+}  // namespace
+
+Storage slope_at(const Storage& input, std::int64_t dim, const Storage& points, std::int64_t edge_order) {
+  return on_tensors([&] { return slope_at(tensors_of(input), dim, tensors_of(points), edge_order); });
+}
+TensorRef slope_at(const TensorRef& input, std::int64_t dim, const TensorRef& points, std::int64_t edge_order) {
+  return slope_at_compose<TensorRef>(input, dim, points, edge_order);
+}
+
+// slope_even(Tensor input, int dim, Tensor h, int edge_order) -> Tensor out
+//   n = size(input, dim)
+//   steps = diff_once(input, dim)
+//   inner = (narrow(input, dim, 2, n - 2) - narrow(input, dim, 0, n - 2)) / 2
+//   first = narrow(steps, dim, 0, 1) if edge_order == 1 else 1.5 * narrow(steps, dim, 0, 1) - 0.5 * narrow(steps, dim, 1, 1)
+//   last = narrow(steps, dim, n - 2, 1) if edge_order == 1 else 1.5 * narrow(steps, dim, n - 2, 1) - 0.5 * narrow(steps, dim, n - 3, 1)
+//   out = cat((first, inner, last), dim) / h
+
+namespace {
+constexpr OpSchema kSlopeEvenSchema{"slope_even",
+    "slope_even(Tensor input, int dim, Tensor h, int edge_order) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V slope_even_compose(const V& input, std::int64_t dim, const V& h, std::int64_t edge_order) {
+  const auto n = size(input, dim);
+  if (TP_UNLIKELY(!(n > edge_order)))
+    refuse("", ErrorKind::Value, "dimension {} has size {}; edge_order={} needs {}", {dim, n, edge_order,
+        edge_order + std::int64_t(1)});
+  const auto steps = diff_once(input, dim);
+  const auto inner = div(sub(narrow(input, dim, std::int64_t(2), n - std::int64_t(2)), narrow(input, dim,
+      std::int64_t(0), n - std::int64_t(2)), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
+  const auto first = (edge_order == std::int64_t(1) ? narrow(steps, dim, std::int64_t(0), std::int64_t(1))
+      : sub(mul(number<V>(Scalar(1.5)), narrow(steps, dim, std::int64_t(0), std::int64_t(1))),
+      mul(number<V>(Scalar(0.5)), narrow(steps, dim, std::int64_t(1), std::int64_t(1))), Scalar(1)));
+  const auto last = (edge_order == std::int64_t(1) ? narrow(steps, dim, n - std::int64_t(2), std::int64_t(1))
+      : sub(mul(number<V>(Scalar(1.5)), narrow(steps, dim, n - std::int64_t(2), std::int64_t(1))),
+      mul(number<V>(Scalar(0.5)), narrow(steps, dim, n - std::int64_t(3), std::int64_t(1))), Scalar(1)));
+  return div(cat(std::vector<V>{first, inner, last}, dim), h);
+}
+}  // namespace
+
+Storage slope_even(const Storage& input, std::int64_t dim, const Storage& h, std::int64_t edge_order) {
+  return on_tensors([&] { return slope_even(tensors_of(input), dim, tensors_of(h), edge_order); });
+}
+TensorRef slope_even(const TensorRef& input, std::int64_t dim, const TensorRef& h, std::int64_t edge_order) {
+  return slope_even_compose<TensorRef>(input, dim, h, edge_order);
+}
+
 // stack(Tensor[] tensors, int dim=0) -> Tensor out
 //   vjp tensors = unbind(g, dim)
 //   saves: dim
@@ -509,13 +1137,13 @@ namespace {
 template <class V>
 std::vector<V> stack_vjp_tensors(const V& g, std::int64_t dim) { return unbind(g, dim); }
 
-TensorRef stack_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD TensorRef stack_batched(std::span<const TensorRef> tensors, std::int64_t dim) {
   const batch::Leading in(StackBackward::schema_v1, {tensors});
   const auto dim_ = in.new_dim(dim);
   return in.wrap(ops::stack(in.list(0, tensors.size()), dim_));
 }
 
-void stack_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
+TP_COLD void stack_set_tangent(const TensorRef& out, std::span<const TensorRef> tensors, std::int64_t dim) {
   std::vector<TensorRef> tensors_t;
   for (const TensorRef& t : tensors) tensors_t.push_back(wiring::tangent_or_zeros(t));
   wiring::set_tangent(out, as_tangent(stack(tensors_t, dim), out));
@@ -526,7 +1154,7 @@ Storage stack(std::span<const Storage> tensors, std::int64_t dim) {
   return kernels::stack(StackBackward::schema_v1, tensors, dim);
 }
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(tensors))
+  if (TP_UNLIKELY(batch::any(tensors)))
     return stack_batched(tensors, dim);
   TensorRef out = wiring::wrap(stack(storages_of(tensors), dim));
   if (wiring::records(tensors)) {
@@ -564,6 +1192,62 @@ GraphGradVec StackBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   return grads;
 }
 
+// trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out
+//   out = sum(y, (dim,)) * 1.0 if size(y, dim) == 0 else sum(trapezoids(y, x, dx, dim), (dim,)) / 2
+
+namespace {
+constexpr OpSchema kTrapezoidSchema{"trapezoid",
+    "trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V trapezoid_compose(const V& y, const V& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return (size(y, dim) == std::int64_t(0) ? mul(sum(y, Dims{dim}, false, std::nullopt), number<V>(Scalar(1.0)))
+      : div(sum(trapezoids(y, x, dx, dim), Dims{dim}, false, std::nullopt), number<V>(Scalar(std::int64_t(2)))));
+}
+}  // namespace
+
+Storage trapezoid(const Storage& y, const Storage& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return on_tensors([&] { return trapezoid(tensors_of(y), tensors_of(x), dx, dim); });
+}
+TensorRef trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return trapezoid_compose<TensorRef>(y, x, dx, dim);
+}
+
+// trapezoids(Tensor y, Tensor? x, Scalar? dx, int dim) -> Tensor out
+//   sums = narrow(y, dim, 1, size(y, dim) - 1) + narrow(y, dim, 0, size(y, dim) - 1)
+//   at = dim % ndim(y)
+//   out = sums * (diff_once(reshape(x, [-1 if i == at else 1 for i in range(ndim(y))]), dim) if ndim(x) == 1 else diff_once(reshape(x, [1 if i < ndim(y) - ndim(x) else size(x, i - ndim(y) + ndim(x)) for i in range(ndim(y))]), dim) if ndim(x) < ndim(y) else diff_once(x, dim)) if x != None else sums if dx == None else sums * dx
+
+namespace {
+constexpr OpSchema kTrapezoidsSchema{"trapezoids",
+    "trapezoids(Tensor y, Tensor? x, Scalar? dx, int dim) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V trapezoids_compose(const V& y, const V& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  if (TP_UNLIKELY(!((is_absent(x)) || (!dx.has_value()))))
+    refuse("", ErrorKind::Type, "x and dx both give the spacing; drop one");
+  if (TP_UNLIKELY(!((is_absent(x)) || (ndim(x) != std::int64_t(1)) || (size(x, std::int64_t(0)) == size(y, dim)))))
+    refuse("", ErrorKind::Value, "x holds {} points for {} values along dim {}", {size(x, std::int64_t(0)), size(y,
+        dim), dim});
+  const auto sums = add(narrow(y, dim, std::int64_t(1), size(y, dim) - std::int64_t(1)), narrow(y, dim,
+      std::int64_t(0), size(y, dim) - std::int64_t(1)), Scalar(1));
+  const auto at = floor_mod(dim, ndim(y));
+  return (!is_absent(x) ? mul(sums, (ndim(x) == std::int64_t(1) ? diff_once(reshape(x, each_int(ndim(y),
+      [&](std::int64_t i) -> std::int64_t { return (i == at ? std::int64_t(-1) : std::int64_t(1)); })), dim)
+      : (ndim(x) < ndim(y) ? diff_once(reshape(x, each_int(ndim(y),
+      [&](std::int64_t i) -> std::int64_t { return (i < (ndim(y) - ndim(x)) ? std::int64_t(1) : size(x,
+      (i - ndim(y)) + ndim(x))); })), dim) : diff_once(x, dim)))) : (!dx.has_value() ? V(sums) : mul(sums,
+      number<V>(*dx))));
+}
+}  // namespace
+
+Storage trapezoids(const Storage& y, const Storage& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return on_tensors([&] { return trapezoids(tensors_of(y), tensors_of(x), dx, dim); });
+}
+TensorRef trapezoids(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx, std::int64_t dim) {
+  return trapezoids_compose<TensorRef>(y, x, dx, dim);
+}
+
 // tril(Tensor input, int diagonal=0) -> Tensor out
 //   vjp input = tril(g, diagonal)
 //   saves: diagonal
@@ -573,13 +1257,13 @@ namespace {
 template <class V>
 V tril_vjp_input(const V& g, std::int64_t diagonal) { return tril(g, diagonal); }
 
-TensorRef tril_batched(const TensorRef& input, std::int64_t diagonal) {
+TP_COLD TensorRef tril_batched(const TensorRef& input, std::int64_t diagonal) {
   const batch::Leading in(TrilBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::tril(in[0], diagonal));
 }
 
-void tril_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
+TP_COLD void tril_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(tril(wiring::tangent(input), diagonal), out));
 }
 }  // namespace
@@ -588,7 +1272,7 @@ Storage tril(const Storage& input, std::int64_t diagonal) {
   return kernels::tril(TrilBackward::schema_v1, input, diagonal);
 }
 TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tril_batched(input, diagonal);
   TensorRef out = wiring::wrap(tril(input->storage(), diagonal));
   if (wiring::records(input)) {
@@ -604,13 +1288,13 @@ TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef tril_(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(TrilBackward::schema_v1, input, tril(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TrilBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tril(input, diagonal);
+    dual = tril(wiring::before_change(input, input), diagonal);
   Ref<TrilBackward> node;
   if (record) {
     node = make_node<TrilBackward>();
@@ -650,13 +1334,13 @@ namespace {
 template <class V>
 V triu_vjp_input(const V& g, std::int64_t diagonal) { return triu(g, diagonal); }
 
-TensorRef triu_batched(const TensorRef& input, std::int64_t diagonal) {
+TP_COLD TensorRef triu_batched(const TensorRef& input, std::int64_t diagonal) {
   const batch::Leading in(TriuBackward::schema_v1, {input});
   in.need_rank(2, "input");
   return in.wrap(ops::triu(in[0], diagonal));
 }
 
-void triu_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
+TP_COLD void triu_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t diagonal) {
   wiring::set_tangent(out, as_tangent(triu(wiring::tangent(input), diagonal), out));
 }
 }  // namespace
@@ -665,7 +1349,7 @@ Storage triu(const Storage& input, std::int64_t diagonal) {
   return kernels::triu(TriuBackward::schema_v1, input, diagonal);
 }
 TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return triu_batched(input, diagonal);
   TensorRef out = wiring::wrap(triu(input->storage(), diagonal));
   if (wiring::records(input)) {
@@ -681,13 +1365,13 @@ TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
   return out;
 }
 TensorRef triu_(const TensorRef& input, std::int64_t diagonal) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::assign(TriuBackward::schema_v1, input, triu(batch::kept(input), diagonal));
   const bool record = wiring::records(input);
   wiring::check_inplace(TriuBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = triu(input, diagonal);
+    dual = triu(wiring::before_change(input, input), diagonal);
   Ref<TriuBackward> node;
   if (record) {
     node = make_node<TriuBackward>();
@@ -716,6 +1400,52 @@ GraphGradVec TriuBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (needs(*this, 0))
     grads[0] = fit(triu_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
+}
+
+// vsplit(Tensor input, int sections) -> Tensor[] out
+//   out = tensor_split(input, sections, 0)
+
+namespace {
+constexpr OpSchema kVsplitSchema{"vsplit", "vsplit(Tensor input, int sections) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> vsplit_compose(const V& input, std::int64_t sections) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kVsplitSchema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}", {shape(input)});
+  if (TP_UNLIKELY(!((sections > std::int64_t(0)) && (floor_mod(size(input, std::int64_t(0)), sections) ==
+      std::int64_t(0)))))
+    refuse(kVsplitSchema.name, ErrorKind::Value, "dimension {} of size {} is not divisible into {} parts",
+        {std::int64_t(0), size(input, std::int64_t(0)), sections});
+  return tensor_split(input, sections, std::int64_t(0));
+}
+}  // namespace
+
+std::vector<Storage> vsplit(const Storage& input, std::int64_t sections) {
+  return on_tensors([&] { return vsplit(tensors_of(input), sections); });
+}
+std::vector<TensorRef> vsplit(const TensorRef& input, std::int64_t sections) {
+  return vsplit_compose<TensorRef>(input, sections);
+}
+
+// vsplit(Tensor input, int[] indices) -> Tensor[] out
+//   out = tensor_split(input, indices, 0)
+
+namespace {
+constexpr OpSchema kVsplit1Schema{"vsplit", "vsplit(Tensor input, int[] indices) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> vsplit_1_compose(const V& input, const Dims& indices) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse(kVsplit1Schema.name, ErrorKind::Value, "needs at least 2 dimensions, got sizes {}", {shape(input)});
+  return tensor_split(input, indices, std::int64_t(0));
+}
+}  // namespace
+
+std::vector<Storage> vsplit(const Storage& input, const Dims& indices) {
+  return on_tensors([&] { return vsplit(tensors_of(input), indices); });
+}
+std::vector<TensorRef> vsplit(const TensorRef& input, const Dims& indices) {
+  return vsplit_1_compose<TensorRef>(input, indices);
 }
 
 }  // namespace ops

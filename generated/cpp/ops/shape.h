@@ -175,9 +175,25 @@ class TP_API TriuBackward final : public FuncOp<TriuBackward, 1, 0> {
   TP_NODE_DISPOSE(TriuBackward)
 };
 
+// block_diag(Tensor *tensors) -> Tensor out
+TP_API Storage block_diag(std::span<const Storage> tensors);
+TP_API TensorRef block_diag(std::span<const TensorRef> tensors);
+
+// broadcast_tensors(Tensor *tensors) -> Tensor[] out
+TP_API std::vector<Storage> broadcast_tensors(std::span<const Storage> tensors);
+TP_API std::vector<TensorRef> broadcast_tensors(std::span<const TensorRef> tensors);
+
+// cartesian_prod(Tensor *tensors) -> Tensor out
+TP_API Storage cartesian_prod(std::span<const Storage> tensors);
+TP_API TensorRef cartesian_prod(std::span<const TensorRef> tensors);
+
 // cat(Tensor[] tensors, int dim=0) -> Tensor out
 TP_API Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TP_API TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+
+// combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor out
+TP_API Storage combinations(const Storage& input, std::int64_t r, bool with_replacement);
+TP_API TensorRef combinations(const TensorRef& input, std::int64_t r, bool with_replacement);
 
 // complex(Tensor real, Tensor imag) -> Tensor out
 TP_API Storage complex(const Storage& real, const Storage& imag);
@@ -187,9 +203,63 @@ TP_API TensorRef complex(const TensorRef& real, const TensorRef& imag);
 TP_API Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
 TP_API TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 
+// cumulative_trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out
+TP_API Storage cumulative_trapezoid(const Storage& y, const Storage& x, const std::optional<Scalar>& dx,
+    std::int64_t dim);
+TP_API TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx,
+    std::int64_t dim);
+
+// diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
+TP_API Storage diff(const Storage& input, std::int64_t n, std::int64_t dim, const Storage& prepend,
+    const Storage& append);
+TP_API TensorRef diff(const TensorRef& input, std::int64_t n, std::int64_t dim, const TensorRef& prepend,
+    const TensorRef& append);
+
+// diff_once(Tensor input, int dim) -> Tensor out
+TP_API Storage diff_once(const Storage& input, std::int64_t dim);
+TP_API TensorRef diff_once(const TensorRef& input, std::int64_t dim);
+
+// dsplit(Tensor input, int sections) -> Tensor[] out
+TP_API std::vector<Storage> dsplit(const Storage& input, std::int64_t sections);
+TP_API std::vector<TensorRef> dsplit(const TensorRef& input, std::int64_t sections);
+
+// dsplit(Tensor input, int[] indices) -> Tensor[] out
+TP_API std::vector<Storage> dsplit(const Storage& input, const Dims& indices);
+TP_API std::vector<TensorRef> dsplit(const TensorRef& input, const Dims& indices);
+
 // flip(Tensor input, int[] dims) -> Tensor out
 TP_API Storage flip(const Storage& input, const Dims& dims);
 TP_API TensorRef flip(const TensorRef& input, const Dims& dims);
+
+// gradient(Tensor input, *, Tensor|Scalar spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[] out
+TP_API std::vector<Storage> gradient(const Storage& input, const Storage& spacing, const std::optional<Dims>& dim,
+    std::int64_t edge_order);
+TP_API std::vector<TensorRef> gradient(const TensorRef& input, const TensorRef& spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order);
+
+// gradient(Tensor input, *, float[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out
+TP_API std::vector<Storage> gradient(const Storage& input, const std::vector<double>& spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order);
+TP_API std::vector<TensorRef> gradient(const TensorRef& input, const std::vector<double>& spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order);
+
+// gradient(Tensor input, *, Tensor[] spacing, int[]? dim=None, int edge_order=1) -> Tensor[] out
+TP_API std::vector<Storage> gradient(const Storage& input, std::span<const Storage> spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order);
+TP_API std::vector<TensorRef> gradient(const TensorRef& input, std::span<const TensorRef> spacing,
+    const std::optional<Dims>& dim, std::int64_t edge_order);
+
+// hsplit(Tensor input, int sections) -> Tensor[] out
+TP_API std::vector<Storage> hsplit(const Storage& input, std::int64_t sections);
+TP_API std::vector<TensorRef> hsplit(const TensorRef& input, std::int64_t sections);
+
+// hsplit(Tensor input, int[] indices) -> Tensor[] out
+TP_API std::vector<Storage> hsplit(const Storage& input, const Dims& indices);
+TP_API std::vector<TensorRef> hsplit(const TensorRef& input, const Dims& indices);
+
+// meshgrid(Tensor *tensors, *, str? indexing=None) -> Tensor[] out
+TP_API std::vector<Storage> meshgrid(std::span<const Storage> tensors, std::optional<std::string_view> indexing);
+TP_API std::vector<TensorRef> meshgrid(std::span<const TensorRef> tensors, std::optional<std::string_view> indexing);
 
 // pad(Tensor input, int[] pad, str mode="constant", float? value=None) -> Tensor out
 TP_API Storage pad(const Storage& input, const Dims& pad, std::string_view mode, std::optional<double> value);
@@ -211,13 +281,45 @@ TP_API TensorRef polar(const TensorRef& abs, const TensorRef& angle);
 TP_API Storage repeat(const Storage& input, const Dims& repeats);
 TP_API TensorRef repeat(const TensorRef& input, const Dims& repeats);
 
+// repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor out
+TP_API Storage repeat_interleave(const Storage& input, std::int64_t repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size);
+TP_API TensorRef repeat_interleave(const TensorRef& input, std::int64_t repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size);
+
+// repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor out
+TP_API Storage repeat_interleave(const Storage& input, const Storage& repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size);
+TP_API TensorRef repeat_interleave(const TensorRef& input, const TensorRef& repeats, std::optional<std::int64_t> dim,
+    std::optional<std::int64_t> output_size);
+
+// repeat_interleave(Tensor repeats, *, int? output_size=None) -> Tensor<i64> out
+TP_API Storage repeat_interleave(const Storage& repeats, std::optional<std::int64_t> output_size);
+TP_API TensorRef repeat_interleave(const TensorRef& repeats, std::optional<std::int64_t> output_size);
+
 // roll(Tensor input, int[] shifts, int[] dims=()) -> Tensor out
 TP_API Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
 TP_API TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 
+// slope_at(Tensor input, int dim, Tensor points, int edge_order) -> Tensor out
+TP_API Storage slope_at(const Storage& input, std::int64_t dim, const Storage& points, std::int64_t edge_order);
+TP_API TensorRef slope_at(const TensorRef& input, std::int64_t dim, const TensorRef& points, std::int64_t edge_order);
+
+// slope_even(Tensor input, int dim, Tensor h, int edge_order) -> Tensor out
+TP_API Storage slope_even(const Storage& input, std::int64_t dim, const Storage& h, std::int64_t edge_order);
+TP_API TensorRef slope_even(const TensorRef& input, std::int64_t dim, const TensorRef& h, std::int64_t edge_order);
+
 // stack(Tensor[] tensors, int dim=0) -> Tensor out
 TP_API Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TP_API TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
+
+// trapezoid(Tensor y, Tensor? x=None, *, Scalar? dx=None, int dim=-1) -> Tensor out
+TP_API Storage trapezoid(const Storage& y, const Storage& x, const std::optional<Scalar>& dx, std::int64_t dim);
+TP_API TensorRef trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx, std::int64_t dim);
+
+// trapezoids(Tensor y, Tensor? x, Scalar? dx, int dim) -> Tensor out
+TP_API Storage trapezoids(const Storage& y, const Storage& x, const std::optional<Scalar>& dx, std::int64_t dim);
+TP_API TensorRef trapezoids(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx, std::int64_t dim);
 
 // tril(Tensor input, int diagonal=0) -> Tensor out
 TP_API Storage tril(const Storage& input, std::int64_t diagonal);
@@ -228,5 +330,13 @@ TP_API TensorRef tril_(const TensorRef& input, std::int64_t diagonal);
 TP_API Storage triu(const Storage& input, std::int64_t diagonal);
 TP_API TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 TP_API TensorRef triu_(const TensorRef& input, std::int64_t diagonal);
+
+// vsplit(Tensor input, int sections) -> Tensor[] out
+TP_API std::vector<Storage> vsplit(const Storage& input, std::int64_t sections);
+TP_API std::vector<TensorRef> vsplit(const TensorRef& input, std::int64_t sections);
+
+// vsplit(Tensor input, int[] indices) -> Tensor[] out
+TP_API std::vector<Storage> vsplit(const Storage& input, const Dims& indices);
+TP_API std::vector<TensorRef> vsplit(const TensorRef& input, const Dims& indices);
 
 }  // namespace tp::ops

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/places.h"
 #include "kernels/search.h"
 #include "kernels/sort.h"
 
@@ -13,10 +14,85 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage amax(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage amin(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage any(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength);
+TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength);
+Storage cat(std::span<const Storage> tensors, std::int64_t dim);
+TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage ceil(const Storage& input);
+TensorRef ceil(const TensorRef& input);
+Storage clamp_max(const Storage& input, const Storage& max);
+TensorRef clamp_max(const TensorRef& input, const TensorRef& max);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
+Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage detach(const Storage& input);
+TensorRef detach(const TensorRef& input);
+Storage diff_once(const Storage& input, std::int64_t dim);
+TensorRef diff_once(const TensorRef& input, std::int64_t dim);
+Storage div(const Storage& input, const Storage& other);
+TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage floor(const Storage& input);
+TensorRef floor(const TensorRef& input);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage ge(const Storage& input, const Storage& other);
+TensorRef ge(const TensorRef& input, const TensorRef& other);
+Storage index_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& source,
+    const Scalar& alpha);
+TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source,
+    const Scalar& alpha);
+Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage isnan(const Storage& input);
+TensorRef isnan(const TensorRef& input);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage lerp(const Storage& input, const Storage& end, const Storage& weight);
+TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight);
+Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
+TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+Storage ne(const Storage& input, const Storage& other);
+TensorRef ne(const TensorRef& input, const TensorRef& other);
+Storage nonzero(const Storage& input);
+TensorRef nonzero(const TensorRef& input);
+Storage reshape(const Storage& input, const Dims& shape);
+TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage round(const Storage& input);
+TensorRef round(const TensorRef& input);
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
+Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bool right);
+TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right);
+Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
+TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor<i64> out
 //   out = sort(input, dim, descending, stable=stable)[1]
@@ -33,10 +109,191 @@ V argsort_compose(const V& input, std::int64_t dim, bool descending, bool stable
 }  // namespace
 
 Storage argsort(const Storage& input, std::int64_t dim, bool descending, bool stable) {
-  return argsort_compose<Storage>(input, dim, descending, stable);
+  return on_tensors([&] { return argsort(tensors_of(input), dim, descending, stable); });
 }
 TensorRef argsort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
   return argsort_compose<TensorRef>(input, dim, descending, stable);
+}
+
+// histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor out
+//   wide = cast(reshape(input, (-1,)), "f64")
+//   given = float(min) != float(max) or numel(wide) == 0
+//   first = full((), min, dtype="f64") if given else amin(wide)
+//   last = full((), max, dtype="f64") if given else amax(wide)
+//   low = where(first == last, first - 1, first)
+//   high = where(first == last, last + 1, last)
+//   inside = logical_and(wide >= low, wide <= high)
+//   at = clamp_max(cast(where(inside, (wide - low) * bins / (high - low), 0), "i64"), bins - 1)
+//   out = cast(scatter_add(zeros((bins,), dtype="i64"), 0, at, cast(inside, "i64")), dtype(input))
+
+namespace {
+constexpr OpSchema kHistcSchema{"histc", "histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor out",
+    1, Amp::Keep, true};
+
+template <class V>
+V histc_compose(const V& input, std::int64_t bins, const Scalar& min, const Scalar& max) {
+  if (TP_UNLIKELY(!(bins > std::int64_t(0))))
+    refuse(kHistcSchema.name, ErrorKind::Value, "bins={} is not positive", {bins});
+  const auto wide = cast(reshape(input, Dims{std::int64_t(-1)}), Dtype::F64);
+  const auto given = (double(min.to_double()) != double(max.to_double())) || (numel(wide) == std::int64_t(0));
+  const auto first = (given ? full<V>(Dims{}, min, Dtype::F64) : amin(wide, Dims{}, false));
+  const auto last = (given ? full<V>(Dims{}, max, Dtype::F64) : amax(wide, Dims{}, false));
+  if (TP_UNLIKELY(!((within(first, -1.7976931348623157e+308, 1.7976931348623157e+308)) && (within(last,
+      -1.7976931348623157e+308, 1.7976931348623157e+308)))))
+    refuse(kHistcSchema.name, ErrorKind::Value, "the range from {} to {} is not finite", {least(first), least(last)});
+  if (TP_UNLIKELY(!(within(sub(last, first, Scalar(1)), double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity()))))
+    refuse(kHistcSchema.name, ErrorKind::Value, "the range begins at {} and ends at {} below it", {least(first),
+        least(last)});
+  const auto low = where(eq(first, last), sub(first, number<V>(Scalar(std::int64_t(1))), Scalar(1)), first);
+  const auto high = where(eq(first, last), add(last, number<V>(Scalar(std::int64_t(1))), Scalar(1)), last);
+  const auto inside = logical_and(ge(wide, low), le(wide, high));
+  const auto at = clamp_max(cast(where(inside, div(mul(sub(wide, low, Scalar(1)), number<V>(Scalar(bins))), sub(high,
+      low, Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Dtype::I64), number<V>(Scalar(bins - std::int64_t(1))));
+  return cast(scatter_add(zeros<V>(Dims{bins}, Dtype::I64), std::int64_t(0), at, cast(inside, Dtype::I64)),
+      dtype(input));
+}
+}  // namespace
+
+Storage histc(const Storage& input, std::int64_t bins, const Scalar& min, const Scalar& max) {
+  return on_tensors([&] { return histc(tensors_of(input), bins, min, max); });
+}
+TensorRef histc(const TensorRef& input, std::int64_t bins, const Scalar& min, const Scalar& max) {
+  return histc_compose<TensorRef>(input, bins, min, max);
+}
+
+// histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
+//   parts = bins
+//   first = full((), range[0], dtype=dtype(input)) if range != None else full((), 0, dtype=dtype(input)) if numel(input) == 0 else amin(input)
+//   last = full((), range[1], dtype=dtype(input)) if range != None else full((), 1, dtype=dtype(input)) if numel(input) == 0 else amax(input)
+//   low = where(first == last, first - 0.5, first)
+//   high = where(first == last, last + 0.5, last)
+//   part = linspace(0, 1, parts + 1, dtype=dtype(input))
+//   bin_edges = low * (1 - part) + high * part
+//   hist = histogram_between(input, bin_edges, weight, density)
+
+namespace {
+constexpr OpSchema kHistogramSchema{"histogram",
+    "histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> histogram_compose(const V& input, std::int64_t bins, const std::optional<std::vector<double>>& range,
+    const V& weight, bool density) {
+  if (TP_UNLIKELY(!((!range.has_value()) || (len(range.value_or(std::vector<double>{})) == std::int64_t(2)))))
+    refuse(kHistogramSchema.name, ErrorKind::Value, "range={} is not a pair of numbers", {range});
+  const auto parts = bins;
+  if (TP_UNLIKELY(!(parts > std::int64_t(0))))
+    refuse(kHistogramSchema.name, ErrorKind::Value, "bins={} is not positive", {parts});
+  const auto first = (range.has_value() ? full<V>(Dims{}, Scalar(at(range, std::int64_t(0))), dtype(input))
+      : (numel(input) == std::int64_t(0) ? full<V>(Dims{}, Scalar(std::int64_t(0)), dtype(input)) : amin(input, Dims{},
+      false)));
+  const auto last = (range.has_value() ? full<V>(Dims{}, Scalar(at(range, std::int64_t(1))), dtype(input))
+      : (numel(input) == std::int64_t(0) ? full<V>(Dims{}, Scalar(std::int64_t(1)), dtype(input)) : amax(input, Dims{},
+      false)));
+  if (TP_UNLIKELY(!((within(first, -1.7976931348623157e+308, 1.7976931348623157e+308)) && (within(last,
+      -1.7976931348623157e+308, 1.7976931348623157e+308)))))
+    refuse(kHistogramSchema.name, ErrorKind::Value, "the range from {} to {} is not finite", {least(first),
+        least(last)});
+  if (TP_UNLIKELY(!(within(sub(last, first, Scalar(1)), double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity()))))
+    refuse(kHistogramSchema.name, ErrorKind::Value, "the range begins at {} and ends at {} below it", {least(first),
+        least(last)});
+  const auto low = where(eq(first, last), sub(first, number<V>(Scalar(0.5)), Scalar(1)), first);
+  const auto high = where(eq(first, last), add(last, number<V>(Scalar(0.5)), Scalar(1)), last);
+  const auto part = lift<V>(make_linspace(Scalar(std::int64_t(0)), Scalar(std::int64_t(1)), parts + std::int64_t(1),
+      dtype(input)));
+  const auto bin_edges = add(mul(low, sub(number<V>(Scalar(std::int64_t(1))), part, Scalar(1))), mul(high, part),
+      Scalar(1));
+  const auto hist = histogram_between(input, bin_edges, weight, density);
+  return {hist, bin_edges};
+}
+}  // namespace
+
+std::array<Storage, 2> histogram(const Storage& input, std::int64_t bins,
+    const std::optional<std::vector<double>>& range, const Storage& weight, bool density) {
+  return on_tensors([&] { return histogram(tensors_of(input), bins, range, tensors_of(weight), density); });
+}
+std::array<TensorRef, 2> histogram(const TensorRef& input, std::int64_t bins,
+    const std::optional<std::vector<double>>& range, const TensorRef& weight, bool density) {
+  return histogram_compose<TensorRef>(input, bins, range, weight, density);
+}
+
+// histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
+//   given_range = range
+//   edges = bins
+//   bin_edges = clone(edges)
+//   hist = histogram_between(input, edges, weight, density)
+
+namespace {
+constexpr OpSchema kHistogram1Schema{"histogram",
+    "histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> histogram_1_compose(const V& input, const V& bins, const std::optional<std::vector<double>>& range,
+    const V& weight, bool density) {
+  if (TP_UNLIKELY(!((!range.has_value()) || (len(range.value_or(std::vector<double>{})) == std::int64_t(2)))))
+    refuse(kHistogram1Schema.name, ErrorKind::Value, "range={} is not a pair of numbers", {range});
+  const auto given_range = range;
+  if (TP_UNLIKELY(!(!given_range.has_value())))
+    refuse(kHistogram1Schema.name, ErrorKind::Value, "the edges say the range; drop range=");
+  const auto edges = bins;
+  if (TP_UNLIKELY(!((readable(edges)) || (ndim(edges) > std::int64_t(0)))))
+    refuse(kHistogram1Schema.name, ErrorKind::Runtime,
+        "vmap: the size of the result depends on the values of bins, which differ from sample to sample; map over the other arguments only, or loop over the samples");
+  if (TP_UNLIKELY(!((ndim(edges) == std::int64_t(1)) && (numel(edges) > std::int64_t(1)))))
+    refuse(kHistogram1Schema.name, ErrorKind::Value, "bins has sizes {}; a vector of at least 2 edges is needed",
+        {shape(edges)});
+  const auto bin_edges = clone(edges);
+  const auto hist = histogram_between(input, edges, weight, density);
+  return {hist, bin_edges};
+}
+}  // namespace
+
+std::array<Storage, 2> histogram(const Storage& input, const Storage& bins,
+    const std::optional<std::vector<double>>& range, const Storage& weight, bool density) {
+  return on_tensors([&] { return histogram(tensors_of(input), tensors_of(bins), range, tensors_of(weight), density); });
+}
+std::array<TensorRef, 2> histogram(const TensorRef& input, const TensorRef& bins,
+    const std::optional<std::vector<double>>& range, const TensorRef& weight, bool density) {
+  return histogram_1_compose<TensorRef>(input, bins, range, weight, density);
+}
+
+// histogram_between(Tensor input, Tensor edges, Tensor? weight, bool density) -> Tensor out
+//   x = reshape(input, (-1,))
+//   count = size(edges, 0) - 1
+//   inside = logical_and(x >= narrow(edges, 0, 0, 1), x <= narrow(edges, 0, count, 1))
+//   at = clamp_min(clamp_max(searchsorted_in(edges, x, True) - 1, count - 1), 0)
+//   hist = index_add(zeros((count,), dtype=dtype(x)), 0, at, cast(inside, dtype(x)) if weight == None else where(inside, cast(reshape(weight, (-1,)), dtype(x)), 0))
+//   out = hist / (sum(hist) * diff_once(edges, 0)) if density else hist
+
+namespace {
+constexpr OpSchema kHistogramBetweenSchema{"histogram_between",
+    "histogram_between(Tensor input, Tensor edges, Tensor? weight, bool density) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V histogram_between_compose(const V& input, const V& edges, const V& weight, bool density) {
+  if (TP_UNLIKELY(!((is_absent(weight)) || (numel(weight) == numel(input)))))
+    refuse("", ErrorKind::Value, "{} weights for {} elements", {numel(weight), numel(input)});
+  const auto x = reshape(input, Dims{std::int64_t(-1)});
+  const auto count = size(edges, std::int64_t(0)) - std::int64_t(1);
+  const auto inside = logical_and(ge(x, narrow(edges, std::int64_t(0), std::int64_t(0), std::int64_t(1))), le(x,
+      narrow(edges, std::int64_t(0), count, std::int64_t(1))));
+  const auto at = clamp_min(clamp_max(sub(searchsorted_in(edges, x, true), number<V>(Scalar(std::int64_t(1))),
+      Scalar(1)), number<V>(Scalar(count - std::int64_t(1)))), number<V>(Scalar(std::int64_t(0))));
+  const auto hist = index_add(zeros<V>(Dims{count}, dtype(x)), std::int64_t(0), at, (is_absent(weight) ? cast(inside,
+      dtype(x)) : where(inside, cast(reshape(weight, Dims{std::int64_t(-1)}), dtype(x)),
+      number<V>(Scalar(std::int64_t(0))))), Scalar(1));
+  return (density ? div(hist, mul(sum(hist, Dims{}, false, std::nullopt), diff_once(edges, std::int64_t(0))))
+      : V(hist));
+}
+}  // namespace
+
+Storage histogram_between(const Storage& input, const Storage& edges, const Storage& weight, bool density) {
+  return on_tensors([&] { return histogram_between(tensors_of(input), tensors_of(edges), tensors_of(weight), density);
+      });
+}
+TensorRef histogram_between(const TensorRef& input, const TensorRef& edges, const TensorRef& weight, bool density) {
+  return histogram_between_compose<TensorRef>(input, edges, weight, density);
 }
 
 // msort(Tensor input) -> Tensor out
@@ -49,8 +306,196 @@ template <class V>
 V msort_compose(const V& input) { return std::get<0>(sort(input, std::int64_t(0), false, false)); }
 }  // namespace
 
-Storage msort(const Storage& input) { return msort_compose<Storage>(input); }
+Storage msort(const Storage& input) { return on_tensors([&] { return msort(tensors_of(input)); }); }
 TensorRef msort(const TensorRef& input) { return msort_compose<TensorRef>(input); }
+
+// nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+//   out = quantile_of(input, full((), q, dtype=dtype(input)), dim, keepdim, interpolation, True)
+
+namespace {
+constexpr OpSchema kNanquantileSchema{"nanquantile",
+    "nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V nanquantile_compose(const V& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_of(input, full<V>(Dims{}, Scalar(q), dtype(input)), dim, keepdim, interpolation, true);
+}
+}  // namespace
+
+Storage nanquantile(const Storage& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return on_tensors([&] { return nanquantile(tensors_of(input), q, dim, keepdim, interpolation); });
+}
+TensorRef nanquantile(const TensorRef& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return nanquantile_compose<TensorRef>(input, q, dim, keepdim, interpolation);
+}
+
+// nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+//   out = quantile_of(input, q, dim, keepdim, interpolation, True)
+
+namespace {
+constexpr OpSchema kNanquantile1Schema{"nanquantile",
+    "nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V nanquantile_1_compose(const V& input, const V& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_of(input, q, dim, keepdim, interpolation, true);
+}
+}  // namespace
+
+Storage nanquantile(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return on_tensors([&] { return nanquantile(tensors_of(input), tensors_of(q), dim, keepdim, interpolation); });
+}
+TensorRef nanquantile(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return nanquantile_1_compose<TensorRef>(input, q, dim, keepdim, interpolation);
+}
+
+// quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+//   out = quantile_of(input, full((), q, dtype=dtype(input)), dim, keepdim, interpolation, False)
+
+namespace {
+constexpr OpSchema kQuantileSchema{"quantile",
+    "quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V quantile_compose(const V& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_of(input, full<V>(Dims{}, Scalar(q), dtype(input)), dim, keepdim, interpolation, false);
+}
+}  // namespace
+
+Storage quantile(const Storage& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return on_tensors([&] { return quantile(tensors_of(input), q, dim, keepdim, interpolation); });
+}
+TensorRef quantile(const TensorRef& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_compose<TensorRef>(input, q, dim, keepdim, interpolation);
+}
+
+// quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+//   out = quantile_of(input, q, dim, keepdim, interpolation, False)
+
+namespace {
+constexpr OpSchema kQuantile1Schema{"quantile",
+    "quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V quantile_1_compose(const V& input, const V& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_of(input, q, dim, keepdim, interpolation, false);
+}
+}  // namespace
+
+Storage quantile(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return on_tensors([&] { return quantile(tensors_of(input), tensors_of(q), dim, keepdim, interpolation); });
+}
+TensorRef quantile(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation) {
+  return quantile_1_compose<TensorRef>(input, q, dim, keepdim, interpolation);
+}
+
+// quantile_of(Tensor input, Tensor q, int? dim, bool keepdim, str interpolation, bool skip_nan) -> Tensor out
+//   flat = reshape(input, (-1,)) if dim == None or ndim(input) == 0 else movedim(input, dim, -1)
+//   values = sort(flat)[0]
+//   n = size(values, -1)
+//   bad = isnan(values)
+//   last = cast(clamp_min(n - 1 - sum(bad, (-1,), True), 0), dtype(q)) if skip_nan else full((1,), n - 1, dtype=dtype(q))
+//   spot = reshape(detach(q), (-1,)) * last
+//   aimed = spot if skip_nan else where(narrow(bad, -1, n - 1, 1), last, spot)
+//   place = floor(aimed) if interpolation == "lower" else ceil(aimed) if interpolation == "higher" else round(aimed) if interpolation == "nearest" else aimed
+//   below = gather(values, -1, cast(floor(place), "i64"))
+//   mixed = lerp(below, gather(values, -1, cast(ceil(place), "i64")), place - floor(place) if interpolation == "linear" else full((), 0.5, dtype=dtype(q))) if interpolation == "linear" or interpolation == "midpoint" else below
+//   moved = movedim(mixed, -1, 0)
+//   kept = reshape(moved, joined((size(moved, 0),), [1 if dim == None or i == wrap_dim(int(dim), ndim(input)) else size(input, i) for i in range(ndim(input))])) if keepdim else reshape(moved, (-1,)) if dim == None else moved
+//   out = select(kept, 0, 0) if ndim(q) == 0 else kept
+
+namespace {
+constexpr OpSchema kQuantileOfSchema{"quantile_of",
+    "quantile_of(Tensor input, Tensor q, int? dim, bool keepdim, str interpolation, bool skip_nan) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V quantile_of_compose(const V& input, const V& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation, bool skip_nan) {
+  if (TP_UNLIKELY(!((interpolation == std::string_view("linear")) || (interpolation == std::string_view("lower"))
+      || (interpolation == std::string_view("higher")) || (interpolation == std::string_view("midpoint"))
+      || (interpolation == std::string_view("nearest")))))
+    refuse("", ErrorKind::Value, "interpolation='{}' is not one of linear, lower, higher, midpoint, nearest",
+        {interpolation});
+  if (TP_UNLIKELY(!((dtype(input) == Dtype::F32) || (dtype(input) == Dtype::F64))))
+    refuse("", ErrorKind::Type, "input must be float32 or float64, not {}", {dtype(input)});
+  if (TP_UNLIKELY(!(dtype(q) == dtype(input))))
+    refuse("", ErrorKind::Type, "q is {} and input {}; both need one dtype", {dtype(q), dtype(input)});
+  if (TP_UNLIKELY(!(ndim(q) <= std::int64_t(1))))
+    refuse("", ErrorKind::Value, "q has sizes {}; a number or a vector is needed", {shape(q)});
+  if (TP_UNLIKELY(!(numel(input) > std::int64_t(0))))
+    refuse("", ErrorKind::Value, "input of sizes {} has no element", {shape(input)});
+  if (TP_UNLIKELY(!(within(q, double(std::int64_t(0)), double(std::int64_t(1))))))
+    refuse("", ErrorKind::Value, "q holds {}; quantiles are between 0 and 1", {(!(least(q) >= std::int64_t(0))
+        ? least(q) : greatest(q))});
+  const auto flat = ((!dim.has_value()) || (ndim(input) == std::int64_t(0)) ? reshape(input, Dims{std::int64_t(-1)})
+      : movedim(input, Dims{*dim}, Dims{std::int64_t(-1)}));
+  const auto values = std::get<0>(sort(flat, std::int64_t(-1), false, false));
+  const auto n = size(values, std::int64_t(-1));
+  const auto bad = isnan(values);
+  const auto last = (skip_nan ? cast(clamp_min(sub(number<V>(Scalar(n - std::int64_t(1))), sum(bad,
+      Dims{std::int64_t(-1)}, true, std::nullopt), Scalar(1)), number<V>(Scalar(std::int64_t(0)))), dtype(q))
+      : full<V>(Dims{std::int64_t(1)}, Scalar(n - std::int64_t(1)), dtype(q)));
+  const auto spot = mul(reshape(detach(q), Dims{std::int64_t(-1)}), last);
+  const auto aimed = (skip_nan ? V(spot) : where(narrow(bad, std::int64_t(-1), n - std::int64_t(1), std::int64_t(1)),
+      last, spot));
+  const auto place = (interpolation == std::string_view("lower") ? floor(aimed) : (interpolation ==
+      std::string_view("higher") ? ceil(aimed) : (interpolation == std::string_view("nearest") ? round(aimed)
+      : V(aimed))));
+  const auto below = gather(values, std::int64_t(-1), cast(floor(place), Dtype::I64));
+  const auto mixed = ((interpolation == std::string_view("linear")) || (interpolation == std::string_view("midpoint"))
+      ? lerp(below, gather(values, std::int64_t(-1), cast(ceil(place), Dtype::I64)), (interpolation ==
+      std::string_view("linear") ? sub(place, floor(place), Scalar(1)) : full<V>(Dims{}, Scalar(0.5), dtype(q))))
+      : V(below));
+  const auto moved = movedim(mixed, Dims{std::int64_t(-1)}, Dims{std::int64_t(0)});
+  const auto kept = (keepdim ? reshape(moved, joined(Dims{size(moved, std::int64_t(0))}, each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return ((!dim.has_value()) || (i == wrap_dim(std::int64_t(*dim),
+      ndim(input))) ? std::int64_t(1) : size(input, i)); }))) : (!dim.has_value() ? reshape(moved,
+      Dims{std::int64_t(-1)}) : V(moved)));
+  return (ndim(q) == std::int64_t(0) ? select(kept, std::int64_t(0), std::int64_t(0)) : V(kept));
+}
+}  // namespace
+
+Storage quantile_of(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation, bool skip_nan) {
+  return on_tensors([&] { return quantile_of(tensors_of(input), tensors_of(q), dim, keepdim, interpolation, skip_nan);
+      });
+}
+TensorRef quantile_of(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation, bool skip_nan) {
+  return quantile_of_compose<TensorRef>(input, q, dim, keepdim, interpolation, skip_nan);
+}
+
+// slice_order(Tensor rows) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kSliceOrderSchema{"slice_order", "slice_order(Tensor rows) -> Tensor<i64> out", 1, Amp::Keep, true};
+
+TP_COLD TensorRef slice_order_batched(const TensorRef& rows) {
+  return batch::loop({kSliceOrderSchema, {rows}},
+      [&](const batch::Samples& samples) { return ops::slice_order(samples[0]); });
+}
+}  // namespace
+
+Storage slice_order(const Storage& rows) { return kernels::slice_order(kSliceOrderSchema, rows); }
+TensorRef slice_order(const TensorRef& rows) {
+  if (TP_UNLIKELY(batch::any(rows)))
+    return slice_order_batched(rows);
+  TensorRef out = wiring::wrap(slice_order(rows->storage()));
+  return out;
+}
 
 // sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor values, Tensor<i64> indices)
 //   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, indices, g_values)
@@ -67,14 +512,15 @@ TensorRef sort_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
+TP_COLD std::array<TensorRef, 2> sort_batched(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
   batch::Leading in(SortBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::sort(in[0], dim_, descending, stable));
 }
 
-void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void sort_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), sort_tangent_input_values(wiring::primal(indices), dim,
@@ -88,7 +534,7 @@ std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descend
   return kernels::sort(SortBackward::schema_v1, input, dim, descending, stable);
 }
 std::array<TensorRef, 2> sort(const TensorRef& input, std::int64_t dim, bool descending, bool stable) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sort_batched(input, dim, descending, stable);
   std::array<Storage, 2> results = sort(input->storage(), dim, descending, stable);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -140,7 +586,7 @@ TensorRef topk_tangent_input_values(const TensorRef& indices, std::int64_t dim, 
   return gather(t, dim, indices);
 }
 
-std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
+TP_COLD std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
     bool sorted) {
   batch::Leading in(TopkBackward::schema_v1, {input});
   in.lift_scalars();
@@ -148,7 +594,8 @@ std::array<TensorRef, 2> topk_batched(const TensorRef& input, std::int64_t k, st
   return in.wrap(ops::topk(in[0], k, dim_, largest, sorted));
 }
 
-void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input, std::int64_t dim) {
+TP_COLD void topk_set_tangent(const TensorRef& values, const TensorRef& indices, const TensorRef& input,
+    std::int64_t dim) {
   TensorRef sum_values;
   if (wiring::tangent(input))
     sum_values = plus(std::move(sum_values), topk_tangent_input_values(wiring::primal(indices), dim,
@@ -162,7 +609,7 @@ std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::int64_t d
   return kernels::topk(TopkBackward::schema_v1, input, k, dim, largest, sorted);
 }
 std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return topk_batched(input, k, dim, largest, sorted);
   std::array<Storage, 2> results = topk(input->storage(), k, dim, largest, sorted);
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -199,6 +646,66 @@ GraphGradVec TopkBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)
+//   all = unique_flat(input) if dim == None else unique_slices(input, int(dim))
+//   out = all[0]
+//   inverse = reshape(all[1], shape(input)) if dim == None else all[1]
+//   counts = all[2]
+
+namespace {
+constexpr OpSchema kUniqueSchema{"unique",
+    "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> unique_compose(const V& input, bool, bool, bool, std::optional<std::int64_t> dim) {
+  const auto all = (!dim.has_value() ? unique_flat(input) : unique_slices(input, std::int64_t(*dim)));
+  const auto out = std::get<0>(all);
+  const auto inverse = (!dim.has_value() ? reshape(std::get<1>(all), shape(input)) : std::get<1>(all));
+  const auto counts = std::get<2>(all);
+  return {out, inverse, counts};
+}
+}  // namespace
+
+std::array<Storage, 3> unique(const Storage& input, bool sorted, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim) {
+  return on_tensors([&] { return unique(tensors_of(input), sorted, return_inverse, return_counts, dim); });
+}
+std::array<TensorRef, 3> unique(const TensorRef& input, bool sorted, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim) {
+  return unique_compose<TensorRef>(input, sorted, return_inverse, return_counts, dim);
+}
+
+// unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)
+//   all = unique_consecutive_flat(input) if dim == None else unique_runs(movedim(input, (int(dim),), (0,)))
+//   out = all[0] if dim == None else movedim(all[0], (0,), (int(dim),))
+//   inverse = reshape(all[1], shape(input)) if dim == None else all[1]
+//   counts = all[2]
+
+namespace {
+constexpr OpSchema kUniqueConsecutiveSchema{"unique_consecutive",
+    "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> unique_consecutive_compose(const V& input, bool, bool, std::optional<std::int64_t> dim) {
+  const auto all = (!dim.has_value() ? unique_consecutive_flat(input) : unique_runs(movedim(input,
+      Dims{std::int64_t(*dim)}, Dims{std::int64_t(0)})));
+  const auto out = (!dim.has_value() ? std::get<0>(all) : movedim(std::get<0>(all), Dims{std::int64_t(0)},
+      Dims{std::int64_t(*dim)}));
+  const auto inverse = (!dim.has_value() ? reshape(std::get<1>(all), shape(input)) : std::get<1>(all));
+  const auto counts = std::get<2>(all);
+  return {out, inverse, counts};
+}
+}  // namespace
+
+std::array<Storage, 3> unique_consecutive(const Storage& input, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim) {
+  return on_tensors([&] { return unique_consecutive(tensors_of(input), return_inverse, return_counts, dim); });
+}
+std::array<TensorRef, 3> unique_consecutive(const TensorRef& input, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim) {
+  return unique_consecutive_compose<TensorRef>(input, return_inverse, return_counts, dim);
+}
+
 // unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
 
 namespace {
@@ -206,7 +713,7 @@ constexpr OpSchema kUniqueConsecutiveFlatSchema{"unique_consecutive_flat",
     "unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
     true};
 
-std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_consecutive_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueConsecutiveFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_consecutive_flat(samples[0]); });
 }
@@ -216,7 +723,7 @@ std::array<Storage, 3> unique_consecutive_flat(const Storage& input) {
   return kernels::unique_consecutive(kUniqueConsecutiveFlatSchema, input);
 }
 std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unique_consecutive_flat_batched(input);
   std::array<Storage, 3> results = unique_consecutive_flat(input->storage());
   TensorRef values = wiring::wrap(std::move(results[0]));
@@ -231,7 +738,7 @@ namespace {
 constexpr OpSchema kUniqueFlatSchema{"unique_flat",
     "unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
 
-std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
+TP_COLD std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
   return batch::loop({kUniqueFlatSchema, {input}},
       [&](const batch::Samples& samples) { return ops::unique_flat(samples[0]); });
 }
@@ -239,13 +746,80 @@ std::array<TensorRef, 3> unique_flat_batched(const TensorRef& input) {
 
 std::array<Storage, 3> unique_flat(const Storage& input) { return kernels::unique(kUniqueFlatSchema, input); }
 std::array<TensorRef, 3> unique_flat(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unique_flat_batched(input);
   std::array<Storage, 3> results = unique_flat(input->storage());
   TensorRef values = wiring::wrap(std::move(results[0]));
   TensorRef inverse = wiring::wrap(std::move(results[1]));
   TensorRef counts = wiring::wrap(std::move(results[2]));
   return {values, inverse, counts};
+}
+
+// unique_runs(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+//   n = size(input, 0)
+//   rows = reshape(input, (n, product_of(last_sizes(shape(input), 1))))
+//   m = 1 if n > 0 else 0
+//   changes = any(narrow(rows, 0, m, n - m) != narrow(rows, 0, 0, n - m), (1,))
+//   first = cat((ones((m,), dtype="bool"), changes), 0)
+//   values = index_select(input, 0, reshape(nonzero(first), (-1,)))
+//   inverse = cumsum(first, 0) - 1
+//   counts = bincount(inverse)
+
+namespace {
+constexpr OpSchema kUniqueRunsSchema{"unique_runs",
+    "unique_runs(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 3> unique_runs_compose(const V& input) {
+  const auto n = size(input, std::int64_t(0));
+  const auto rows = reshape(input, Dims{n, product_of(last_sizes(shape(input), std::int64_t(1)))});
+  const auto m = (n > std::int64_t(0) ? std::int64_t(1) : std::int64_t(0));
+  const auto changes = any(ne(narrow(rows, std::int64_t(0), m, n - m), narrow(rows, std::int64_t(0), std::int64_t(0),
+      n - m)), Dims{std::int64_t(1)}, false);
+  const auto first = cat(std::vector<V>{ones<V>(Dims{m}, Dtype::Bool), changes}, std::int64_t(0));
+  const auto values = index_select(input, std::int64_t(0), reshape(nonzero(first), Dims{std::int64_t(-1)}));
+  const auto inverse = sub(cumsum(first, std::int64_t(0), std::nullopt), number<V>(Scalar(std::int64_t(1))), Scalar(1));
+  const auto counts = bincount(inverse, V(), std::int64_t(0));
+  return {values, inverse, counts};
+}
+}  // namespace
+
+std::array<Storage, 3> unique_runs(const Storage& input) {
+  return on_tensors([&] { return unique_runs(tensors_of(input)); });
+}
+std::array<TensorRef, 3> unique_runs(const TensorRef& input) { return unique_runs_compose<TensorRef>(input); }
+
+// unique_slices(Tensor input, int dim) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+//   moved = movedim(input, (dim,), (0,))
+//   order = slice_order(reshape(moved, (size(moved, 0), product_of(last_sizes(shape(moved), 1)))))
+//   runs = unique_runs(index_select(moved, 0, order))
+//   values = movedim(runs[0], (0,), (dim,))
+//   inverse = scatter(runs[1], 0, order, runs[1])
+//   counts = runs[2]
+
+namespace {
+constexpr OpSchema kUniqueSlicesSchema{"unique_slices",
+    "unique_slices(Tensor input, int dim) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)", 1, Amp::Keep,
+    true};
+
+template <class V>
+std::array<V, 3> unique_slices_compose(const V& input, std::int64_t dim) {
+  const auto moved = movedim(input, Dims{dim}, Dims{std::int64_t(0)});
+  const auto order = slice_order(reshape(moved, Dims{size(moved, std::int64_t(0)), product_of(last_sizes(shape(moved),
+      std::int64_t(1)))}));
+  const auto runs = unique_runs(index_select(moved, std::int64_t(0), order));
+  const auto values = movedim(std::get<0>(runs), Dims{std::int64_t(0)}, Dims{dim});
+  const auto inverse = scatter(std::get<1>(runs), std::int64_t(0), order, std::get<1>(runs));
+  const auto counts = std::get<2>(runs);
+  return {values, inverse, counts};
+}
+}  // namespace
+
+std::array<Storage, 3> unique_slices(const Storage& input, std::int64_t dim) {
+  return on_tensors([&] { return unique_slices(tensors_of(input), dim); });
+}
+std::array<TensorRef, 3> unique_slices(const TensorRef& input, std::int64_t dim) {
+  return unique_slices_compose<TensorRef>(input, dim);
 }
 
 }  // namespace ops

@@ -49,9 +49,64 @@ class TP_API TopkBackward final : public FuncOp<TopkBackward, 1, 1> {
 TP_API Storage argsort(const Storage& input, std::int64_t dim, bool descending, bool stable);
 TP_API TensorRef argsort(const TensorRef& input, std::int64_t dim, bool descending, bool stable);
 
+// histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor out
+TP_API Storage histc(const Storage& input, std::int64_t bins, const Scalar& min, const Scalar& max);
+TP_API TensorRef histc(const TensorRef& input, std::int64_t bins, const Scalar& min, const Scalar& max);
+
+// histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
+TP_API std::array<Storage, 2> histogram(const Storage& input, std::int64_t bins,
+    const std::optional<std::vector<double>>& range, const Storage& weight, bool density);
+TP_API std::array<TensorRef, 2> histogram(const TensorRef& input, std::int64_t bins,
+    const std::optional<std::vector<double>>& range, const TensorRef& weight, bool density);
+
+// histogram(Tensor input, Tensor bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
+TP_API std::array<Storage, 2> histogram(const Storage& input, const Storage& bins,
+    const std::optional<std::vector<double>>& range, const Storage& weight, bool density);
+TP_API std::array<TensorRef, 2> histogram(const TensorRef& input, const TensorRef& bins,
+    const std::optional<std::vector<double>>& range, const TensorRef& weight, bool density);
+
+// histogram_between(Tensor input, Tensor edges, Tensor? weight, bool density) -> Tensor out
+TP_API Storage histogram_between(const Storage& input, const Storage& edges, const Storage& weight, bool density);
+TP_API TensorRef histogram_between(const TensorRef& input, const TensorRef& edges, const TensorRef& weight,
+    bool density);
+
 // msort(Tensor input) -> Tensor out
 TP_API Storage msort(const Storage& input);
 TP_API TensorRef msort(const TensorRef& input);
+
+// nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+TP_API Storage nanquantile(const Storage& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+TP_API TensorRef nanquantile(const TensorRef& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+
+// nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+TP_API Storage nanquantile(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+TP_API TensorRef nanquantile(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+
+// quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+TP_API Storage quantile(const Storage& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+TP_API TensorRef quantile(const TensorRef& input, double q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+
+// quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor out
+TP_API Storage quantile(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+TP_API TensorRef quantile(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation);
+
+// quantile_of(Tensor input, Tensor q, int? dim, bool keepdim, str interpolation, bool skip_nan) -> Tensor out
+TP_API Storage quantile_of(const Storage& input, const Storage& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation, bool skip_nan);
+TP_API TensorRef quantile_of(const TensorRef& input, const TensorRef& q, std::optional<std::int64_t> dim, bool keepdim,
+    std::string_view interpolation, bool skip_nan);
+
+// slice_order(Tensor rows) -> Tensor<i64> out
+TP_API Storage slice_order(const Storage& rows);
+TP_API TensorRef slice_order(const TensorRef& rows);
 
 // sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor values, Tensor<i64> indices)
 TP_API std::array<Storage, 2> sort(const Storage& input, std::int64_t dim, bool descending, bool stable);
@@ -62,6 +117,18 @@ TP_API std::array<Storage, 2> topk(const Storage& input, std::int64_t k, std::in
 TP_API std::array<TensorRef, 2> topk(const TensorRef& input, std::int64_t k, std::int64_t dim, bool largest,
     bool sorted);
 
+// unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique(const Storage& input, bool sorted, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim);
+TP_API std::array<TensorRef, 3> unique(const TensorRef& input, bool sorted, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim);
+
+// unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor out, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique_consecutive(const Storage& input, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim);
+TP_API std::array<TensorRef, 3> unique_consecutive(const TensorRef& input, bool return_inverse, bool return_counts,
+    std::optional<std::int64_t> dim);
+
 // unique_consecutive_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
 TP_API std::array<Storage, 3> unique_consecutive_flat(const Storage& input);
 TP_API std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input);
@@ -69,5 +136,13 @@ TP_API std::array<TensorRef, 3> unique_consecutive_flat(const TensorRef& input);
 // unique_flat(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
 TP_API std::array<Storage, 3> unique_flat(const Storage& input);
 TP_API std::array<TensorRef, 3> unique_flat(const TensorRef& input);
+
+// unique_runs(Tensor input) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique_runs(const Storage& input);
+TP_API std::array<TensorRef, 3> unique_runs(const TensorRef& input);
+
+// unique_slices(Tensor input, int dim) -> (Tensor values, Tensor<i64> inverse, Tensor<i64> counts)
+TP_API std::array<Storage, 3> unique_slices(const Storage& input, std::int64_t dim);
+TP_API std::array<TensorRef, 3> unique_slices(const TensorRef& input, std::int64_t dim);
 
 }  // namespace tp::ops

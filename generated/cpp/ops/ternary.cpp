@@ -89,45 +89,40 @@ constexpr ElementwiseSpec kAddcdivVjpTensor1Spec{&AddcdivBackward::schema_v1, 2}
 constexpr ElementwiseSpec kAddcdivVjpTensor2Spec{&AddcdivBackward::schema_v1, 3};
 
 TensorRef addcdiv_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcdivVjpTensor1Spec, loops[kAddcdivVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(value), tensor2)), g);
 }
 
 TensorRef addcdiv_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
+  if (TensorRef fast = fused(kAddcdivVjpTensor2Spec, loops[kAddcdivVjpTensor2], {&g, &tensor1, &tensor2},
+      {value})) return fast;
   return strong_mul(conj_of(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2))), g);
 }
 
-TensorRef addcdiv_tangent_tensor1(const TensorRef& tensor2, const Scalar& value, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(value), tensor2), t);
-}
-
-TensorRef addcdiv_tangent_tensor2(const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
-    const TensorRef& t) {
-  return strong_mul(div(mul(number<TensorRef>(Scalar(-value.to_double())), tensor1), square(tensor2)), t);
-}
-
-TensorRef addcdiv_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcdiv_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::Broadcast in({&input, &tensor1, &tensor2});
   return in.wrap(ops::addcdiv(in[0], in[1], in[2], value));
 }
 
-TensorRef addcdiv__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcdiv__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::InPlace in(AddcdivBackward::schema_v1, {&input, &tensor1, &tensor2});
   ops::addcdiv_(in[0], in[1], in[2], value);
   return input;
 }
 
-void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
+TP_COLD void addcdiv_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(tensor1))
-    sum = plus(std::move(sum), addcdiv_tangent_tensor1(wiring::primal(tensor2), value, wiring::tangent(tensor1)));
+    sum = plus(std::move(sum), conj_of(addcdiv_vjp_tensor1(conj_of(wiring::tangent(tensor1)), wiring::primal(tensor2),
+        value)));
   if (wiring::tangent(tensor2))
-    sum = plus(std::move(sum), addcdiv_tangent_tensor2(wiring::primal(tensor1), wiring::primal(tensor2), value,
-        wiring::tangent(tensor2)));
+    sum = plus(std::move(sum), conj_of(addcdiv_vjp_tensor2(conj_of(wiring::tangent(tensor2)), wiring::primal(tensor1),
+        wiring::primal(tensor2), value)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -141,7 +136,7 @@ Storage addcdiv(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcdivSpec, loops[kAddcdiv], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcdiv_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcdiv(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
@@ -162,13 +157,14 @@ TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcdiv__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcdivBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    dual = addcdiv(input, tensor1, tensor2, value);
+    dual = addcdiv(wiring::before_change(input, input), wiring::before_change(tensor1, input),
+        wiring::before_change(tensor2, input), value);
   Ref<AddcdivBackward> node;
   if (record) {
     node = make_node<AddcdivBackward>();
@@ -191,7 +187,7 @@ TensorRef addcdiv_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcdiv_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2, out_)))
     return batch::assign_out(AddcdivBackward::schema_v1, out_, addcdiv(input, tensor1, tensor2, value));
   wiring::check_out(AddcdivBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcdivBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
@@ -245,42 +241,38 @@ constexpr ElementwiseSpec kAddcmulVjpTensor1Spec{&AddcmulBackward::schema_v1, 2}
 constexpr ElementwiseSpec kAddcmulVjpTensor2Spec{&AddcmulBackward::schema_v1, 2};
 
 TensorRef addcmul_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcmulVjpTensor1Spec, loops[kAddcmulVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor2)), g);
 }
 
 TensorRef addcmul_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const Scalar& value) {
+  if (TensorRef fast = fused(kAddcmulVjpTensor2Spec, loops[kAddcmulVjpTensor2], {&g, &tensor1}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor1)), g);
 }
 
-TensorRef addcmul_tangent_tensor1(const TensorRef& tensor2, const Scalar& value, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(value), tensor2), t);
-}
-
-TensorRef addcmul_tangent_tensor2(const TensorRef& tensor1, const Scalar& value, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(value), tensor1), t);
-}
-
-TensorRef addcmul_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcmul_batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::Broadcast in({&input, &tensor1, &tensor2});
   return in.wrap(ops::addcmul(in[0], in[1], in[2], value));
 }
 
-TensorRef addcmul__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcmul__batched(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   const batch::InPlace in(AddcmulBackward::schema_v1, {&input, &tensor1, &tensor2});
   ops::addcmul_(in[0], in[1], in[2], value);
   return input;
 }
 
-void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
+TP_COLD void addcmul_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& tensor1,
     const TensorRef& tensor2, const Scalar& value) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   if (wiring::tangent(tensor1))
-    sum = plus(std::move(sum), addcmul_tangent_tensor1(wiring::primal(tensor2), value, wiring::tangent(tensor1)));
+    sum = plus(std::move(sum), conj_of(addcmul_vjp_tensor1(conj_of(wiring::tangent(tensor1)), wiring::primal(tensor2),
+        value)));
   if (wiring::tangent(tensor2))
-    sum = plus(std::move(sum), addcmul_tangent_tensor2(wiring::primal(tensor1), value, wiring::tangent(tensor2)));
+    sum = plus(std::move(sum), conj_of(addcmul_vjp_tensor2(conj_of(wiring::tangent(tensor2)), wiring::primal(tensor1),
+        value)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -291,7 +283,7 @@ Storage addcmul(const Storage& input, const Storage& tensor1, const Storage& ten
   return kernels::elementwise(kAddcmulSpec, loops[kAddcmul], {&input, &tensor1, &tensor2}, {value});
 }
 TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcmul_batched(input, tensor1, tensor2, value);
   TensorRef out = wiring::wrap(addcmul(input->storage(), tensor1->storage(), tensor2->storage(), value));
   if (wiring::records(input, tensor1, tensor2)) {
@@ -312,13 +304,14 @@ TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const Tensor
   return out;
 }
 TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcmul__batched(input, tensor1, tensor2, value);
   const bool record = wiring::records(input, tensor1, tensor2);
   wiring::check_inplace(AddcmulBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &tensor1, &tensor2}))
-    dual = addcmul(input, tensor1, tensor2, value);
+    dual = addcmul(wiring::before_change(input, input), wiring::before_change(tensor1, input),
+        wiring::before_change(tensor2, input), value);
   Ref<AddcmulBackward> node;
   if (record) {
     node = make_node<AddcmulBackward>();
@@ -341,7 +334,7 @@ TensorRef addcmul_(const TensorRef& input, const TensorRef& tensor1, const Tenso
 }
 TensorRef addcmul_out(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value,
     const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, tensor1, tensor2, out_))
+  if (TP_UNLIKELY(batch::any(input, tensor1, tensor2, out_)))
     return batch::assign_out(AddcmulBackward::schema_v1, out_, addcmul(input, tensor1, tensor2, value));
   wiring::check_out(AddcmulBackward::schema_v1, out_, {&input, &tensor1, &tensor2});
   refuse_outranked(AddcmulBackward::schema_v1, "value", value, {&input->storage(), &tensor1->storage(),
@@ -397,53 +390,44 @@ constexpr ElementwiseSpec kBceLogitsWeightedVjpPosWeightSpec{&BceLogitsWeightedB
 
 TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
     const TensorRef& pos_weight) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g, &input, &target,
+      &pos_weight})) return fast;
   return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), mul(sigmoid(neg(input)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))),
       Scalar(1)), target), Scalar(1))), Scalar(1)), g);
 }
 
 TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& pos_weight, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g, &input,
+      &pos_weight})) return fast;
   return strong_mul(sub(mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
       logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), input, Scalar(1)), g);
 }
 
 TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+  if (TensorRef fast = fused(kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g, &input,
+      &target})) return fast;
   return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef bce_logits_weighted_tangent_input(const TensorRef& target, const TensorRef& input,
-    const TensorRef& pos_weight, const TensorRef& t) {
-  return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), mul(sigmoid(neg(input)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))),
-      Scalar(1)), target), Scalar(1))), Scalar(1)), t);
-}
-
-TensorRef bce_logits_weighted_tangent_target(const TensorRef& pos_weight, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
-      logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), input, Scalar(1)), t);
-}
-
-TensorRef bce_logits_weighted_tangent_pos_weight(const TensorRef& target, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
+TP_COLD TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target,
+    const TensorRef& pos_weight) {
   const batch::Broadcast in({&input, &target, &pos_weight});
   return in.wrap(ops::bce_logits_weighted(in[0], in[1], in[2]));
 }
 
-void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
+TP_COLD void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& target,
     const TensorRef& pos_weight) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_input(wiring::primal(target), wiring::primal(input),
-        wiring::primal(pos_weight), wiring::tangent(input)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_input(wiring::tangent(input), wiring::primal(target),
+        wiring::primal(input), wiring::primal(pos_weight)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_target(wiring::primal(pos_weight), wiring::primal(input),
-        wiring::tangent(target)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_target(wiring::tangent(target), wiring::primal(pos_weight),
+        wiring::primal(input)));
   if (wiring::tangent(pos_weight))
-    sum = plus(std::move(sum), bce_logits_weighted_tangent_pos_weight(wiring::primal(target), wiring::primal(input),
-        wiring::tangent(pos_weight)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_pos_weight(wiring::tangent(pos_weight), wiring::primal(target),
+        wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -455,7 +439,7 @@ Storage bce_logits_weighted(const Storage& input, const Storage& target, const S
   return kernels::elementwise(kBceLogitsWeightedSpec, loops[kBceLogitsWeighted], {&input, &target, &pos_weight});
 }
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, target, pos_weight))
+  if (TP_UNLIKELY(batch::any(input, target, pos_weight)))
     return bce_logits_weighted_batched(input, target, pos_weight);
   TensorRef out = wiring::wrap(bce_logits_weighted(input->storage(), target->storage(), pos_weight->storage()));
   if (wiring::records(input, target, pos_weight)) {
@@ -520,57 +504,45 @@ constexpr ElementwiseSpec kClampBetweenVjpMaxSpec{&ClampBetweenBackward::schema_
 
 TensorRef clamp_between_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
+  if (TensorRef fast = fused(kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_and(ge(input, min), le(input, max)), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
+  if (TensorRef fast = fused(kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
 TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max,
     const TensorRef& min) {
+  if (TensorRef fast = fused(kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, &input, &min,
+      &max})) return fast;
   return strong_mul(where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef clamp_between_tangent_input(const TensorRef& input, const TensorRef& min, const TensorRef& max,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, min), le(input, max)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_tangent_min(const TensorRef& input, const TensorRef& min, const TensorRef& max,
-    const TensorRef& t) {
-  return strong_mul(where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_tangent_max(const TensorRef& input, const TensorRef& max, const TensorRef& min,
-    const TensorRef& t) {
-  return strong_mul(where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
+TP_COLD TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   const batch::Broadcast in({&input, &min, &max});
   return in.wrap(ops::clamp_between(in[0], in[1], in[2]));
 }
 
-void clamp_between_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min,
+TP_COLD void clamp_between_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), clamp_between_tangent_input(wiring::primal(input), wiring::primal(min),
-        wiring::primal(max), wiring::tangent(input)));
+    sum = plus(std::move(sum), clamp_between_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(min), wiring::primal(max)));
   if (wiring::tangent(min))
-    sum = plus(std::move(sum), clamp_between_tangent_min(wiring::primal(input), wiring::primal(min),
-        wiring::primal(max), wiring::tangent(min)));
+    sum = plus(std::move(sum), clamp_between_vjp_min(wiring::tangent(min), wiring::primal(input), wiring::primal(min),
+        wiring::primal(max)));
   if (wiring::tangent(max))
-    sum = plus(std::move(sum), clamp_between_tangent_max(wiring::primal(input), wiring::primal(max),
-        wiring::primal(min), wiring::tangent(max)));
+    sum = plus(std::move(sum), clamp_between_vjp_max(wiring::tangent(max), wiring::primal(input), wiring::primal(max),
+        wiring::primal(min)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -579,7 +551,7 @@ Storage clamp_between(const Storage& input, const Storage& min, const Storage& m
   return kernels::elementwise(kClampBetweenSpec, loops[kClampBetween], {&input, &min, &max});
 }
 TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, min, max))
+  if (TP_UNLIKELY(batch::any(input, min, max)))
     return clamp_between_batched(input, min, max);
   TensorRef out = wiring::wrap(clamp_between(input->storage(), min->storage(), max->storage()));
   if (wiring::records(input, min, max)) {
@@ -643,45 +615,41 @@ constexpr ElementwiseSpec kLerpVjpEndSpec{&LerpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLerpVjpWeightSpec{&LerpBackward::schema_v1, 3};
 
 TensorRef lerp_vjp_input(const TensorRef& g, const TensorRef& weight) {
+  if (TensorRef fast = fused(kLerpVjpInputSpec, loops[kLerpVjpInput], {&g, &weight})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), weight, Scalar(1))), g);
 }
 
-TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) { return strong_mul(conj_of(weight), g); }
+TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) {
+  if (TensorRef fast = fused(kLerpVjpEndSpec, loops[kLerpVjpEnd], {&g, &weight})) return fast;
+  return strong_mul(conj_of(weight), g);
+}
 
 TensorRef lerp_vjp_weight(const TensorRef& g, const TensorRef& end, const TensorRef& input) {
+  if (TensorRef fast = fused(kLerpVjpWeightSpec, loops[kLerpVjpWeight], {&g, &input, &end})) return fast;
   return strong_mul(conj_of(sub(end, input, Scalar(1))), g);
 }
 
-TensorRef lerp_tangent_input(const TensorRef& weight, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), weight, Scalar(1)), t);
-}
-
-TensorRef lerp_tangent_end(const TensorRef& weight, const TensorRef& t) { return strong_mul(weight, t); }
-
-TensorRef lerp_tangent_weight(const TensorRef& end, const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(end, input, Scalar(1)), t);
-}
-
-TensorRef lerp_batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD TensorRef lerp_batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   const batch::Broadcast in({&input, &end, &weight});
   return in.wrap(ops::lerp(in[0], in[1], in[2]));
 }
 
-TensorRef lerp__batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD TensorRef lerp__batched(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   const batch::InPlace in(LerpBackward::schema_v1, {&input, &end, &weight});
   ops::lerp_(in[0], in[1], in[2]);
   return input;
 }
 
-void lerp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
+TP_COLD void lerp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& end,
+    const TensorRef& weight) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), lerp_tangent_input(wiring::primal(weight), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(weight))));
   if (wiring::tangent(end))
-    sum = plus(std::move(sum), lerp_tangent_end(wiring::primal(weight), wiring::tangent(end)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_end(conj_of(wiring::tangent(end)), wiring::primal(weight))));
   if (wiring::tangent(weight))
-    sum = plus(std::move(sum), lerp_tangent_weight(wiring::primal(end), wiring::primal(input),
-        wiring::tangent(weight)));
+    sum = plus(std::move(sum), conj_of(lerp_vjp_weight(conj_of(wiring::tangent(weight)), wiring::primal(end),
+        wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -690,7 +658,7 @@ Storage lerp(const Storage& input, const Storage& end, const Storage& weight) {
   return kernels::elementwise(kLerpSpec, loops[kLerp], {&input, &end, &weight});
 }
 TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+  if (TP_UNLIKELY(batch::any(input, end, weight)))
     return lerp_batched(input, end, weight);
   TensorRef out = wiring::wrap(lerp(input->storage(), end->storage(), weight->storage()));
   if (wiring::records(input, end, weight)) {
@@ -710,13 +678,14 @@ TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& we
   return out;
 }
 TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight))
+  if (TP_UNLIKELY(batch::any(input, end, weight)))
     return lerp__batched(input, end, weight);
   const bool record = wiring::records(input, end, weight);
   wiring::check_inplace(LerpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &end, &weight}))
-    dual = lerp(input, end, weight);
+    dual = lerp(wiring::before_change(input, input), wiring::before_change(end, input), wiring::before_change(weight,
+        input));
   Ref<LerpBackward> node;
   if (record) {
     node = make_node<LerpBackward>();
@@ -725,7 +694,7 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
     back.set_input(0, input);
     back.set_input(1, end);
     back.set_input(2, weight);
-    if (weight->requires_grad()) back.save(0, wiring::wrap(copy_of(input->storage())));
+    if (weight->requires_grad()) back.save(0, wiring::copied(input));
     if (weight->requires_grad()) back.save(1, end);
     if (input->requires_grad() || end->requires_grad()) back.save(2, weight);
   }
@@ -736,7 +705,7 @@ TensorRef lerp_(const TensorRef& input, const TensorRef& end, const TensorRef& w
   return input;
 }
 TensorRef lerp_out(const TensorRef& input, const TensorRef& end, const TensorRef& weight, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, end, weight, out_))
+  if (TP_UNLIKELY(batch::any(input, end, weight, out_)))
     return batch::assign_out(LerpBackward::schema_v1, out_, lerp(input, end, weight));
   wiring::check_out(LerpBackward::schema_v1, out_, {&input, &end, &weight});
   const Storage* const operands[] = {&input->storage(), &end->storage(), &weight->storage()};
@@ -789,43 +758,35 @@ constexpr ElementwiseSpec kMaskedFillVjpInputSpec{&MaskedFillBackward::schema_v1
 constexpr ElementwiseSpec kMaskedFillVjpValueSpec{&MaskedFillBackward::schema_v1, 2, 2};
 
 TensorRef masked_fill_vjp_input(const TensorRef& g, const TensorRef& mask) {
+  if (TensorRef fast = fused(kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, &mask})) return fast;
   return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
 TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
+  if (TensorRef fast = fused(kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, &mask})) return fast;
   return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef masked_fill_tangent_input(const TensorRef& mask, const TensorRef& t) {
-  return strong_mul(where(mask, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef masked_fill_tangent_value(const TensorRef& mask, const TensorRef& t) {
-  return strong_mul(where(mask, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+TP_COLD TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   const batch::Broadcast in({&input, &mask, &value}, 2);
   return in.wrap(ops::masked_fill(in[0], in[1], in[2]));
 }
 
-TensorRef masked_fill__batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
+TP_COLD TensorRef masked_fill__batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   const batch::InPlace in(MaskedFillBackward::schema_v1, {&input, &mask, &value}, 2);
   ops::masked_fill_(in[0], in[1], in[2]);
   return input;
 }
 
-void masked_fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask,
+TP_COLD void masked_fill_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& mask,
     const TensorRef& value) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), masked_fill_tangent_input(wiring::primal(mask), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(masked_fill_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(mask))));
   if (wiring::tangent(value))
-    sum = plus(std::move(sum), masked_fill_tangent_value(wiring::primal(mask), wiring::tangent(value)));
+    sum = plus(std::move(sum), conj_of(masked_fill_vjp_value(conj_of(wiring::tangent(value)), wiring::primal(mask))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -834,7 +795,7 @@ Storage masked_fill(const Storage& input, const Storage& mask, const Storage& va
   return kernels::elementwise(kMaskedFillSpec, loops[kMaskedFill], {&input, &mask, &value});
 }
 TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+  if (TP_UNLIKELY(batch::any(input, mask, value)))
     return masked_fill_batched(input, mask, value);
   TensorRef out = wiring::wrap(masked_fill(input->storage(), mask->storage(), value->storage()));
   if (wiring::records(input, value)) {
@@ -851,13 +812,14 @@ TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const Tenso
   return out;
 }
 TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, mask, value))
+  if (TP_UNLIKELY(batch::any(input, mask, value)))
     return masked_fill__batched(input, mask, value);
   const bool record = wiring::records(input, value);
   wiring::check_inplace(MaskedFillBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &value}))
-    dual = masked_fill(input, mask, value);
+    dual = masked_fill(wiring::before_change(input, input), wiring::before_change(mask, input),
+        wiring::before_change(value, input));
   Ref<MaskedFillBackward> node;
   if (record) {
     node = make_node<MaskedFillBackward>();
@@ -908,37 +870,29 @@ constexpr ElementwiseSpec kWhereVjpInputSpec{&WhereBackward::schema_v1, 2, 2};
 constexpr ElementwiseSpec kWhereVjpOtherSpec{&WhereBackward::schema_v1, 2, 2};
 
 TensorRef where_vjp_input(const TensorRef& g, const TensorRef& condition) {
+  if (TensorRef fast = fused(kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, &condition})) return fast;
   return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
 TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
+  if (TensorRef fast = fused(kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, &condition})) return fast;
   return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef where_tangent_input(const TensorRef& condition, const TensorRef& t) {
-  return strong_mul(where(condition, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef where_tangent_other(const TensorRef& condition, const TensorRef& t) {
-  return strong_mul(where(condition, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&condition, &input, &other}, 1);
   return in.wrap(ops::where(in[0], in[1], in[2]));
 }
 
-void where_set_tangent(const TensorRef& out, const TensorRef& condition, const TensorRef& input,
+TP_COLD void where_set_tangent(const TensorRef& out, const TensorRef& condition, const TensorRef& input,
     const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), where_tangent_input(wiring::primal(condition), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(where_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(condition))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), where_tangent_other(wiring::primal(condition), wiring::tangent(other)));
+    sum = plus(std::move(sum), conj_of(where_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(condition))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -947,7 +901,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
   return kernels::elementwise(kWhereSpec, loops[kWhere], {&condition, &input, &other});
 }
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other))
+  if (TP_UNLIKELY(batch::any(condition, input, other)))
     return where_batched(condition, input, other);
   TensorRef out = wiring::wrap(where(condition->storage(), input->storage(), other->storage()));
   if (wiring::records(input, other)) {
@@ -964,7 +918,7 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
   return out;
 }
 TensorRef where_out(const TensorRef& condition, const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(condition, input, other, out_))
+  if (TP_UNLIKELY(batch::any(condition, input, other, out_)))
     return batch::assign_out(WhereBackward::schema_v1, out_, where(condition, input, other));
   wiring::check_out(WhereBackward::schema_v1, out_, {&condition, &input, &other});
   const Storage* const operands[] = {&condition->storage(), &input->storage(), &other->storage()};

@@ -94,32 +94,33 @@ namespace {
 constexpr ElementwiseSpec kAbsSpec{&AbsBackward::schema_v1, 1, 0, Promote::Common, OutKind::Real};
 constexpr ElementwiseSpec kAbsVjpInputSpec{&AbsBackward::schema_v1, 2};
 
-TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(conj(sgn(input))), g); }
+TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAbsVjpInputSpec, loops[kAbsVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(conj(sgn(input))), g);
+}
 
-TensorRef abs_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(conj(sgn(input)), t); }
-
-TensorRef abs_batched(const TensorRef& input) {
+TP_COLD TensorRef abs_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::abs(in[0]));
 }
 
-TensorRef abs__batched(const TensorRef& input) {
+TP_COLD TensorRef abs__batched(const TensorRef& input) {
   const batch::InPlace in(AbsBackward::schema_v1, {&input});
   ops::abs_(in[0]);
   return input;
 }
 
-void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void abs_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), abs_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(abs_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage abs(const Storage& input) { return kernels::elementwise(kAbsSpec, loops[kAbs], {&input}); }
 TensorRef abs(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return abs_batched(input);
   TensorRef out = wiring::wrap(abs(input->storage()));
   if (wiring::records(input)) {
@@ -135,20 +136,20 @@ TensorRef abs(const TensorRef& input) {
   return out;
 }
 TensorRef abs_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return abs__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AbsBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = abs(input);
+    dual = abs(wiring::before_change(input, input));
   Ref<AbsBackward> node;
   if (record) {
     node = make_node<AbsBackward>();
     AbsBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAbsSpec, loops[kAbs], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -156,7 +157,7 @@ TensorRef abs_(const TensorRef& input) {
   return input;
 }
 TensorRef abs_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AbsBackward::schema_v1, out_, abs(input));
   wiring::check_out(AbsBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -196,37 +197,33 @@ constexpr ElementwiseSpec kAcosSpec{&AcosBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kAcosVjpInputSpec{&AcosBackward::schema_v1, 2};
 
 TensorRef acos_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAcosVjpInputSpec, loops[kAcosVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(neg(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))))), g);
 }
 
-TensorRef acos_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), t);
-}
-
-TensorRef acos_batched(const TensorRef& input) {
+TP_COLD TensorRef acos_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::acos(in[0]));
 }
 
-TensorRef acos__batched(const TensorRef& input) {
+TP_COLD TensorRef acos__batched(const TensorRef& input) {
   const batch::InPlace in(AcosBackward::schema_v1, {&input});
   ops::acos_(in[0]);
   return input;
 }
 
-void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void acos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), acos_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(acos_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage acos(const Storage& input) { return kernels::elementwise(kAcosSpec, loops[kAcos], {&input}); }
 TensorRef acos(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return acos_batched(input);
   TensorRef out = wiring::wrap(acos(input->storage()));
   if (wiring::records(input)) {
@@ -242,20 +239,20 @@ TensorRef acos(const TensorRef& input) {
   return out;
 }
 TensorRef acos_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return acos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcosBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = acos(input);
+    dual = acos(wiring::before_change(input, input));
   Ref<AcosBackward> node;
   if (record) {
     node = make_node<AcosBackward>();
     AcosBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAcosSpec, loops[kAcos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -263,7 +260,7 @@ TensorRef acos_(const TensorRef& input) {
   return input;
 }
 TensorRef acos_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AcosBackward::schema_v1, out_, acos(input));
   wiring::check_out(AcosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -303,37 +300,33 @@ constexpr ElementwiseSpec kAcoshSpec{&AcoshBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kAcoshVjpInputSpec{&AcoshBackward::schema_v1, 2};
 
 TensorRef acosh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAcoshVjpInputSpec, loops[kAcoshVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(rsqrt(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))),
       rsqrt(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), g);
 }
 
-TensorRef acosh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(rsqrt(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), rsqrt(add(input,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))), t);
-}
-
-TensorRef acosh_batched(const TensorRef& input) {
+TP_COLD TensorRef acosh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::acosh(in[0]));
 }
 
-TensorRef acosh__batched(const TensorRef& input) {
+TP_COLD TensorRef acosh__batched(const TensorRef& input) {
   const batch::InPlace in(AcoshBackward::schema_v1, {&input});
   ops::acosh_(in[0]);
   return input;
 }
 
-void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void acosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), acosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(acosh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage acosh(const Storage& input) { return kernels::elementwise(kAcoshSpec, loops[kAcosh], {&input}); }
 TensorRef acosh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return acosh_batched(input);
   TensorRef out = wiring::wrap(acosh(input->storage()));
   if (wiring::records(input)) {
@@ -349,20 +342,20 @@ TensorRef acosh(const TensorRef& input) {
   return out;
 }
 TensorRef acosh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return acosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AcoshBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = acosh(input);
+    dual = acosh(wiring::before_change(input, input));
   Ref<AcoshBackward> node;
   if (record) {
     node = make_node<AcoshBackward>();
     AcoshBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAcoshSpec, loops[kAcosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -370,7 +363,7 @@ TensorRef acosh_(const TensorRef& input) {
   return input;
 }
 TensorRef acosh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AcoshBackward::schema_v1, out_, acosh(input));
   wiring::check_out(AcoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -409,28 +402,27 @@ namespace {
 constexpr ElementwiseSpec kAiryAiSpec{&AiryAiBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
 
-TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(airy_ai_prime(input), g); }
-
-TensorRef airy_ai_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(airy_ai_prime(input), t);
+TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &input})) return fast;
+  return strong_mul(airy_ai_prime(input), g);
 }
 
-TensorRef airy_ai_batched(const TensorRef& input) {
+TP_COLD TensorRef airy_ai_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::airy_ai(in[0]));
 }
 
-void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void airy_ai_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), airy_ai_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), airy_ai_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage airy_ai(const Storage& input) { return kernels::elementwise(kAiryAiSpec, loops[kAiryAi], {&input}); }
 TensorRef airy_ai(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return airy_ai_batched(input);
   TensorRef out = wiring::wrap(airy_ai(input->storage()));
   if (wiring::records(input)) {
@@ -473,22 +465,19 @@ constexpr ElementwiseSpec kAiryAiPrimeSpec{&AiryAiPrimeBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kAiryAiPrimeVjpInputSpec{&AiryAiPrimeBackward::schema_v1, 2};
 
 TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(input, airy_ai(input)), g);
 }
 
-TensorRef airy_ai_prime_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(input, airy_ai(input)), t);
-}
-
-TensorRef airy_ai_prime_batched(const TensorRef& input) {
+TP_COLD TensorRef airy_ai_prime_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::airy_ai_prime(in[0]));
 }
 
-void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void airy_ai_prime_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), airy_ai_prime_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), airy_ai_prime_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -497,7 +486,7 @@ Storage airy_ai_prime(const Storage& input) {
   return kernels::elementwise(kAiryAiPrimeSpec, loops[kAiryAiPrime], {&input});
 }
 TensorRef airy_ai_prime(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return airy_ai_prime_batched(input);
   TensorRef out = wiring::wrap(airy_ai_prime(input->storage()));
   if (wiring::records(input)) {
@@ -543,12 +532,12 @@ V angle_vjp_input(const V& g, const V& input) {
   return (is_complex(dtype(input)) ? angle_backward(g, input) : zeros_like(g, std::nullopt));
 }
 
-TensorRef angle_batched(const TensorRef& input) {
+TP_COLD TensorRef angle_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::angle(in[0]));
 }
 
-void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
@@ -562,7 +551,7 @@ void angle_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, loops[kAngle], {&input}); }
 TensorRef angle(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return angle_batched(input);
   TensorRef out = wiring::wrap(angle(input->storage()));
   if (wiring::records(input)) {
@@ -578,7 +567,7 @@ TensorRef angle(const TensorRef& input) {
   return out;
 }
 TensorRef angle_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AngleBackward::schema_v1, out_, angle(input));
   wiring::check_out(AngleBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -617,37 +606,33 @@ constexpr ElementwiseSpec kAsinSpec{&AsinBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kAsinVjpInputSpec{&AsinBackward::schema_v1, 2};
 
 TensorRef asin_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAsinVjpInputSpec, loops[kAsinVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), g);
 }
 
-TensorRef asin_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
-      add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
-}
-
-TensorRef asin_batched(const TensorRef& input) {
+TP_COLD TensorRef asin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::asin(in[0]));
 }
 
-TensorRef asin__batched(const TensorRef& input) {
+TP_COLD TensorRef asin__batched(const TensorRef& input) {
   const batch::InPlace in(AsinBackward::schema_v1, {&input});
   ops::asin_(in[0]);
   return input;
 }
 
-void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void asin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), asin_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(asin_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage asin(const Storage& input) { return kernels::elementwise(kAsinSpec, loops[kAsin], {&input}); }
 TensorRef asin(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return asin_batched(input);
   TensorRef out = wiring::wrap(asin(input->storage()));
   if (wiring::records(input)) {
@@ -663,20 +648,20 @@ TensorRef asin(const TensorRef& input) {
   return out;
 }
 TensorRef asin_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return asin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = asin(input);
+    dual = asin(wiring::before_change(input, input));
   Ref<AsinBackward> node;
   if (record) {
     node = make_node<AsinBackward>();
     AsinBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAsinSpec, loops[kAsin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -684,7 +669,7 @@ TensorRef asin_(const TensorRef& input) {
   return input;
 }
 TensorRef asin_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AsinBackward::schema_v1, out_, asin(input));
   wiring::check_out(AsinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -724,35 +709,32 @@ constexpr ElementwiseSpec kAsinhSpec{&AsinhBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kAsinhVjpInputSpec{&AsinhBackward::schema_v1, 2};
 
 TensorRef asinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAsinhVjpInputSpec, loops[kAsinhVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
 }
 
-TensorRef asinh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1))), t);
-}
-
-TensorRef asinh_batched(const TensorRef& input) {
+TP_COLD TensorRef asinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::asinh(in[0]));
 }
 
-TensorRef asinh__batched(const TensorRef& input) {
+TP_COLD TensorRef asinh__batched(const TensorRef& input) {
   const batch::InPlace in(AsinhBackward::schema_v1, {&input});
   ops::asinh_(in[0]);
   return input;
 }
 
-void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void asinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), asinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(asinh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage asinh(const Storage& input) { return kernels::elementwise(kAsinhSpec, loops[kAsinh], {&input}); }
 TensorRef asinh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return asinh_batched(input);
   TensorRef out = wiring::wrap(asinh(input->storage()));
   if (wiring::records(input)) {
@@ -768,20 +750,20 @@ TensorRef asinh(const TensorRef& input) {
   return out;
 }
 TensorRef asinh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return asinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AsinhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = asinh(input);
+    dual = asinh(wiring::before_change(input, input));
   Ref<AsinhBackward> node;
   if (record) {
     node = make_node<AsinhBackward>();
     AsinhBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAsinhSpec, loops[kAsinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -789,7 +771,7 @@ TensorRef asinh_(const TensorRef& input) {
   return input;
 }
 TensorRef asinh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AsinhBackward::schema_v1, out_, asinh(input));
   wiring::check_out(AsinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -829,37 +811,33 @@ constexpr ElementwiseSpec kAtanSpec{&AtanBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kAtanVjpInputSpec{&AtanBackward::schema_v1, 2};
 
 TensorRef atan_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAtanVjpInputSpec, loops[kAtanVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
 }
 
-TensorRef atan_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(input), Scalar(1))), t);
-}
-
-TensorRef atan_batched(const TensorRef& input) {
+TP_COLD TensorRef atan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::atan(in[0]));
 }
 
-TensorRef atan__batched(const TensorRef& input) {
+TP_COLD TensorRef atan__batched(const TensorRef& input) {
   const batch::InPlace in(AtanBackward::schema_v1, {&input});
   ops::atan_(in[0]);
   return input;
 }
 
-void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void atan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atan_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(atan_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage atan(const Storage& input) { return kernels::elementwise(kAtanSpec, loops[kAtan], {&input}); }
 TensorRef atan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return atan_batched(input);
   TensorRef out = wiring::wrap(atan(input->storage()));
   if (wiring::records(input)) {
@@ -875,20 +853,20 @@ TensorRef atan(const TensorRef& input) {
   return out;
 }
 TensorRef atan_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return atan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = atan(input);
+    dual = atan(wiring::before_change(input, input));
   Ref<AtanBackward> node;
   if (record) {
     node = make_node<AtanBackward>();
     AtanBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAtanSpec, loops[kAtan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -896,7 +874,7 @@ TensorRef atan_(const TensorRef& input) {
   return input;
 }
 TensorRef atan_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AtanBackward::schema_v1, out_, atan(input));
   wiring::check_out(AtanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -936,38 +914,34 @@ constexpr ElementwiseSpec kAtanhSpec{&AtanhBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kAtanhVjpInputSpec{&AtanhBackward::schema_v1, 2};
 
 TensorRef atanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kAtanhVjpInputSpec, loops[kAtanhVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), g);
 }
 
-TensorRef atanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1)), add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), t);
-}
-
-TensorRef atanh_batched(const TensorRef& input) {
+TP_COLD TensorRef atanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::atanh(in[0]));
 }
 
-TensorRef atanh__batched(const TensorRef& input) {
+TP_COLD TensorRef atanh__batched(const TensorRef& input) {
   const batch::InPlace in(AtanhBackward::schema_v1, {&input});
   ops::atanh_(in[0]);
   return input;
 }
 
-void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void atanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), atanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(atanh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage atanh(const Storage& input) { return kernels::elementwise(kAtanhSpec, loops[kAtanh], {&input}); }
 TensorRef atanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return atanh_batched(input);
   TensorRef out = wiring::wrap(atanh(input->storage()));
   if (wiring::records(input)) {
@@ -983,20 +957,20 @@ TensorRef atanh(const TensorRef& input) {
   return out;
 }
 TensorRef atanh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return atanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(AtanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = atanh(input);
+    dual = atanh(wiring::before_change(input, input));
   Ref<AtanhBackward> node;
   if (record) {
     node = make_node<AtanhBackward>();
     AtanhBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kAtanhSpec, loops[kAtanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1004,7 +978,7 @@ TensorRef atanh_(const TensorRef& input) {
   return input;
 }
 TensorRef atanh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(AtanhBackward::schema_v1, out_, atanh(input));
   wiring::check_out(AtanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1044,29 +1018,26 @@ constexpr ElementwiseSpec kBesselJ0Spec{&BesselJ0Backward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kBesselJ0VjpInputSpec{&BesselJ0Backward::schema_v1, 2};
 
 TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &input})) return fast;
   return strong_mul(neg(bessel_j1(input)), g);
 }
 
-TensorRef bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(bessel_j1(input)), t);
-}
-
-TensorRef bessel_j0_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_j0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_j0(in[0]));
 }
 
-void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_j0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage bessel_j0(const Storage& input) { return kernels::elementwise(kBesselJ0Spec, loops[kBesselJ0], {&input}); }
 TensorRef bessel_j0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bessel_j0_batched(input);
   TensorRef out = wiring::wrap(bessel_j0(input->storage()));
   if (wiring::records(input)) {
@@ -1109,6 +1080,7 @@ constexpr ElementwiseSpec kBesselJ1Spec{&BesselJ1Backward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kBesselJ1VjpInputSpec{&BesselJ1Backward::schema_v1, 2};
 
 TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
       mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
@@ -1116,30 +1088,22 @@ TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
       Scalar(1))), g);
 }
 
-TensorRef bessel_j1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
-      mul(number<TensorRef>(Scalar(0.0003797743055555556)), square(input)), Scalar(1))),
-      number<TensorRef>(Scalar(0.1875)), Scalar(1))), Scalar(1)), sub(bessel_j0(input), div(bessel_j1(input), input),
-      Scalar(1))), t);
-}
-
-TensorRef bessel_j1_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_j1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_j1(in[0]));
 }
 
-void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_j1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_j1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_j1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage bessel_j1(const Storage& input) { return kernels::elementwise(kBesselJ1Spec, loops[kBesselJ1], {&input}); }
 TensorRef bessel_j1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bessel_j1_batched(input);
   TensorRef out = wiring::wrap(bessel_j1(input->storage()));
   if (wiring::records(input)) {
@@ -1182,29 +1146,26 @@ constexpr ElementwiseSpec kBesselY0Spec{&BesselY0Backward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kBesselY0VjpInputSpec{&BesselY0Backward::schema_v1, 2};
 
 TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &input})) return fast;
   return strong_mul(neg(bessel_y1(input)), g);
 }
 
-TensorRef bessel_y0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(bessel_y1(input)), t);
-}
-
-TensorRef bessel_y0_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_y0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_y0(in[0]));
 }
 
-void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_y0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_y0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_y0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage bessel_y0(const Storage& input) { return kernels::elementwise(kBesselY0Spec, loops[kBesselY0], {&input}); }
 TensorRef bessel_y0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bessel_y0_batched(input);
   TensorRef out = wiring::wrap(bessel_y0(input->storage()));
   if (wiring::records(input)) {
@@ -1247,29 +1208,26 @@ constexpr ElementwiseSpec kBesselY1Spec{&BesselY1Backward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kBesselY1VjpInputSpec{&BesselY1Backward::schema_v1, 2};
 
 TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &input})) return fast;
   return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
 }
 
-TensorRef bessel_y1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), t);
-}
-
-TensorRef bessel_y1_batched(const TensorRef& input) {
+TP_COLD TensorRef bessel_y1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::bessel_y1(in[0]));
 }
 
-void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void bessel_y1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), bessel_y1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), bessel_y1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage bessel_y1(const Storage& input) { return kernels::elementwise(kBesselY1Spec, loops[kBesselY1], {&input}); }
 TensorRef bessel_y1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return bessel_y1_batched(input);
   TensorRef out = wiring::wrap(bessel_y1(input->storage()));
   if (wiring::records(input)) {
@@ -1310,18 +1268,18 @@ GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_o
 namespace {
 constexpr ElementwiseSpec kCeilSpec{&CeilBackward::schema_v1, 1};
 
-TensorRef ceil_batched(const TensorRef& input) {
+TP_COLD TensorRef ceil_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ceil(in[0]));
 }
 
-TensorRef ceil__batched(const TensorRef& input) {
+TP_COLD TensorRef ceil__batched(const TensorRef& input) {
   const batch::InPlace in(CeilBackward::schema_v1, {&input});
   ops::ceil_(in[0]);
   return input;
 }
 
-void ceil_set_tangent(const TensorRef& out) {
+TP_COLD void ceil_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1329,7 +1287,7 @@ void ceil_set_tangent(const TensorRef& out) {
 
 Storage ceil(const Storage& input) { return kernels::elementwise(kCeilSpec, loops[kCeil], {&input}); }
 TensorRef ceil(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ceil_batched(input);
   TensorRef out = wiring::wrap(ceil(input->storage()));
   if (wiring::records(input)) {
@@ -1344,13 +1302,13 @@ TensorRef ceil(const TensorRef& input) {
   return out;
 }
 TensorRef ceil_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ceil__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeilBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = ceil(input);
+    dual = ceil(wiring::before_change(input, input));
   Ref<CeilBackward> node;
   if (record) {
     node = make_node<CeilBackward>();
@@ -1364,7 +1322,7 @@ TensorRef ceil_(const TensorRef& input) {
   return input;
 }
 TensorRef ceil_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(CeilBackward::schema_v1, out_, ceil(input));
   wiring::check_out(CeilBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1397,30 +1355,26 @@ constexpr ElementwiseSpec kCeluSpec{&CeluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kCeluVjpInputSpec{&CeluBackward::schema_v1, 2};
 
 TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  if (TensorRef fast = fused(kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, &input}, {alpha})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), g);
 }
 
-TensorRef celu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), t);
-}
-
-TensorRef celu_batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef celu_batched(const TensorRef& input, double alpha) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::celu(in[0], alpha));
 }
 
-TensorRef celu__batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef celu__batched(const TensorRef& input, double alpha) {
   const batch::InPlace in(CeluBackward::schema_v1, {&input});
   ops::celu_(in[0], alpha);
   return input;
 }
 
-void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+TP_COLD void celu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), celu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), celu_vjp_input(wiring::tangent(input), wiring::primal(input), alpha));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1430,7 +1384,7 @@ Storage celu(const Storage& input, double alpha) {
   return kernels::elementwise(kCeluSpec, loops[kCelu], {&input}, {alpha});
 }
 TensorRef celu(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return celu_batched(input, alpha);
   TensorRef out = wiring::wrap(celu(input->storage(), alpha));
   if (wiring::records(input)) {
@@ -1447,13 +1401,13 @@ TensorRef celu(const TensorRef& input, double alpha) {
   return out;
 }
 TensorRef celu_(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return celu__batched(input, alpha);
   const bool record = wiring::records(input);
   wiring::check_inplace(CeluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = celu(input, alpha);
+    dual = celu(wiring::before_change(input, input), alpha);
   Ref<CeluBackward> node;
   if (record) {
     node = make_node<CeluBackward>();
@@ -1461,7 +1415,7 @@ TensorRef celu_(const TensorRef& input, double alpha) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.alpha_ = alpha;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kCeluSpec, loops[kCelu], input->storage(), {&input->storage()}, {alpha});
   wiring::finish_inplace(input, node);
@@ -1497,19 +1451,19 @@ constexpr ElementwiseSpec kConjSpec{&ConjBackward::schema_v1, 1};
 template <class V>
 V conj_vjp_input(const V& g) { return conj(g); }
 
-TensorRef conj_batched(const TensorRef& input) {
+TP_COLD TensorRef conj_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::conj(in[0]));
 }
 
-void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void conj_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(conj(wiring::tangent(input)), out));
 }
 }  // namespace
 
 Storage conj(const Storage& input) { return kernels::elementwise(kConjSpec, loops[kConj], {&input}); }
 TensorRef conj(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return conj_batched(input);
   TensorRef out = wiring::wrap(conj(input->storage()));
   if (wiring::records(input)) {
@@ -1549,32 +1503,33 @@ namespace {
 constexpr ElementwiseSpec kCosSpec{&CosBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCosVjpInputSpec{&CosBackward::schema_v1, 2};
 
-TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(neg(sin(input))), g); }
+TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCosVjpInputSpec, loops[kCosVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(neg(sin(input))), g);
+}
 
-TensorRef cos_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(neg(sin(input)), t); }
-
-TensorRef cos_batched(const TensorRef& input) {
+TP_COLD TensorRef cos_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::cos(in[0]));
 }
 
-TensorRef cos__batched(const TensorRef& input) {
+TP_COLD TensorRef cos__batched(const TensorRef& input) {
   const batch::InPlace in(CosBackward::schema_v1, {&input});
   ops::cos_(in[0]);
   return input;
 }
 
-void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cos_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), cos_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(cos_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage cos(const Storage& input) { return kernels::elementwise(kCosSpec, loops[kCos], {&input}); }
 TensorRef cos(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cos_batched(input);
   TensorRef out = wiring::wrap(cos(input->storage()));
   if (wiring::records(input)) {
@@ -1590,20 +1545,20 @@ TensorRef cos(const TensorRef& input) {
   return out;
 }
 TensorRef cos_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cos__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CosBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cos(input);
+    dual = cos(wiring::before_change(input, input));
   Ref<CosBackward> node;
   if (record) {
     node = make_node<CosBackward>();
     CosBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kCosSpec, loops[kCos], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1611,7 +1566,7 @@ TensorRef cos_(const TensorRef& input) {
   return input;
 }
 TensorRef cos_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(CosBackward::schema_v1, out_, cos(input));
   wiring::check_out(CosBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

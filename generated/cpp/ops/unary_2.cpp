@@ -15,6 +15,8 @@ const LoopSet* const loops = TP_PICK_LOOPS(unary_2);
 enum : int {
   kCosh,
   kCoshVjpInput,
+  kCubicWeight,
+  kCubicWeightVjpInput,
   kDeg2rad,
   kDeg2radVjpInput,
   kDigamma,
@@ -45,14 +47,14 @@ enum : int {
   kGeluTanhVjpInput,
   kHardshrink,
   kHardshrinkVjpInput,
-  kHardsigmoid,
-  kHardsigmoidVjpInput,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage ge(const Storage& input, const Storage& other);
@@ -65,6 +67,8 @@ Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage ndtr(const Storage& input);
@@ -75,6 +79,8 @@ Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage sgn(const Storage& input);
+TensorRef sgn(const TensorRef& input);
 Storage sinh(const Storage& input);
 TensorRef sinh(const TensorRef& input);
 Storage square(const Storage& input);
@@ -97,32 +103,33 @@ namespace {
 constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
 
-TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(sinh(input)), g); }
+TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(sinh(input)), g);
+}
 
-TensorRef cosh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(sinh(input), t); }
-
-TensorRef cosh_batched(const TensorRef& input) {
+TP_COLD TensorRef cosh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::cosh(in[0]));
 }
 
-TensorRef cosh__batched(const TensorRef& input) {
+TP_COLD TensorRef cosh__batched(const TensorRef& input) {
   const batch::InPlace in(CoshBackward::schema_v1, {&input});
   ops::cosh_(in[0]);
   return input;
 }
 
-void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void cosh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), cosh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(cosh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loops[kCosh], {&input}); }
 TensorRef cosh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cosh_batched(input);
   TensorRef out = wiring::wrap(cosh(input->storage()));
   if (wiring::records(input)) {
@@ -138,20 +145,20 @@ TensorRef cosh(const TensorRef& input) {
   return out;
 }
 TensorRef cosh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return cosh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(CoshBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = cosh(input);
+    dual = cosh(wiring::before_change(input, input));
   Ref<CoshBackward> node;
   if (record) {
     node = make_node<CoshBackward>();
     CoshBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kCoshSpec, loops[kCosh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -159,7 +166,7 @@ TensorRef cosh_(const TensorRef& input) {
   return input;
 }
 TensorRef cosh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(CoshBackward::schema_v1, out_, cosh(input));
   wiring::check_out(CoshBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -189,6 +196,80 @@ GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
+// cubic_weight(Tensor input) -> Tensor out
+//   out = where(abs(input) <= 1, (1.25 * abs(input) - 2.25) * input * input + 1, where(abs(input) < 2, ((-0.75 * abs(input) + 3.75) * abs(input) - 6) * abs(input) + 3, 0))
+//   d input = where(abs(input) <= 1, 1.25 * sgn(input) * input**2 + 2 * input * (1.25 * abs(input) - 2.25), where(abs(input) < 2, (sgn(input) * (3.75 - 0.75 * abs(input)) - 0.75 * sgn(input) * abs(input)) * abs(input) + sgn(input) * ((3.75 - 0.75 * abs(input)) * abs(input) - 6), 0))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kCubicWeightSpec{&CubicWeightBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kCubicWeightVjpInputSpec{&CubicWeightBackward::schema_v1, 2};
+
+TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
+      add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
+      mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), sub(mul(number<TensorRef>(Scalar(1.25)), abs(input)),
+      number<TensorRef>(Scalar(2.25)), Scalar(1))), Scalar(1)), where(lt(abs(input),
+      number<TensorRef>(Scalar(std::int64_t(2)))), add(mul(sub(mul(sgn(input), sub(number<TensorRef>(Scalar(3.75)),
+      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1))), mul(mul(number<TensorRef>(Scalar(0.75)),
+      sgn(input)), abs(input)), Scalar(1)), abs(input)), mul(sgn(input), sub(mul(sub(number<TensorRef>(Scalar(3.75)),
+      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1)), abs(input)),
+      number<TensorRef>(Scalar(std::int64_t(6))), Scalar(1))), Scalar(1)),
+      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+}
+
+TP_COLD TensorRef cubic_weight_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::cubic_weight(in[0]));
+}
+
+TP_COLD void cubic_weight_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), cubic_weight_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage cubic_weight(const Storage& input) {
+  check_dtype(CubicWeightBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kCubicWeightSpec, loops[kCubicWeight], {&input});
+}
+TensorRef cubic_weight(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return cubic_weight_batched(input);
+  TensorRef out = wiring::wrap(cubic_weight(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<CubicWeightBackward>();
+    CubicWeightBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { cubic_weight_set_tangent(out, input); });
+  return out;
+}
+GradVec CubicWeightBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec CubicWeightBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(cubic_weight_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // deg2rad(Tensor input) -> Tensor out
 //   out = input * 0.017453292519943295
 //   d input = 0.017453292519943295
@@ -198,32 +279,33 @@ namespace {
 constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
 
-TensorRef deg2rad_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), g); }
+TensorRef deg2rad_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(0.017453292519943295)), g);
+}
 
-TensorRef deg2rad_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(0.017453292519943295)), t); }
-
-TensorRef deg2rad_batched(const TensorRef& input) {
+TP_COLD TensorRef deg2rad_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::deg2rad(in[0]));
 }
 
-TensorRef deg2rad__batched(const TensorRef& input) {
+TP_COLD TensorRef deg2rad__batched(const TensorRef& input) {
   const batch::InPlace in(Deg2radBackward::schema_v1, {&input});
   ops::deg2rad_(in[0]);
   return input;
 }
 
-void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void deg2rad_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), deg2rad_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), deg2rad_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec, loops[kDeg2rad], {&input}); }
 TensorRef deg2rad(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return deg2rad_batched(input);
   TensorRef out = wiring::wrap(deg2rad(input->storage()));
   if (wiring::records(input)) {
@@ -238,13 +320,13 @@ TensorRef deg2rad(const TensorRef& input) {
   return out;
 }
 TensorRef deg2rad_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return deg2rad__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Deg2radBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = deg2rad(input);
+    dual = deg2rad(wiring::before_change(input, input));
   Ref<Deg2radBackward> node;
   if (record) {
     node = make_node<Deg2radBackward>();
@@ -258,7 +340,7 @@ TensorRef deg2rad_(const TensorRef& input) {
   return input;
 }
 TensorRef deg2rad_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Deg2radBackward::schema_v1, out_, deg2rad(input));
   wiring::check_out(Deg2radBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -298,35 +380,32 @@ constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
 
 TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &input})) return fast;
   return strong_mul(polygamma(std::int64_t(1), input), g);
 }
 
-TensorRef digamma_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(polygamma(std::int64_t(1), input), t);
-}
-
-TensorRef digamma_batched(const TensorRef& input) {
+TP_COLD TensorRef digamma_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::digamma(in[0]));
 }
 
-TensorRef digamma__batched(const TensorRef& input) {
+TP_COLD TensorRef digamma__batched(const TensorRef& input) {
   const batch::InPlace in(DigammaBackward::schema_v1, {&input});
   ops::digamma_(in[0]);
   return input;
 }
 
-void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void digamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), digamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), digamma_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec, loops[kDigamma], {&input}); }
 TensorRef digamma(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return digamma_batched(input);
   TensorRef out = wiring::wrap(digamma(input->storage()));
   if (wiring::records(input)) {
@@ -342,20 +421,20 @@ TensorRef digamma(const TensorRef& input) {
   return out;
 }
 TensorRef digamma_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return digamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(DigammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = digamma(input);
+    dual = digamma(wiring::before_change(input, input));
   Ref<DigammaBackward> node;
   if (record) {
     node = make_node<DigammaBackward>();
     DigammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kDigammaSpec, loops[kDigamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -363,7 +442,7 @@ TensorRef digamma_(const TensorRef& input) {
   return input;
 }
 TensorRef digamma_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(DigammaBackward::schema_v1, out_, digamma(input));
   wiring::check_out(DigammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -403,30 +482,26 @@ constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
 
 TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+  if (TensorRef fast = fused(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &input}, {alpha})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
 }
 
-TensorRef elu_tangent_input(const TensorRef& input, double alpha, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), t);
-}
-
-TensorRef elu_batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef elu_batched(const TensorRef& input, double alpha) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::elu(in[0], alpha));
 }
 
-TensorRef elu__batched(const TensorRef& input, double alpha) {
+TP_COLD TensorRef elu__batched(const TensorRef& input, double alpha) {
   const batch::InPlace in(EluBackward::schema_v1, {&input});
   ops::elu_(in[0], alpha);
   return input;
 }
 
-void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
+TP_COLD void elu_set_tangent(const TensorRef& out, const TensorRef& input, double alpha) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), elu_tangent_input(wiring::primal(input), alpha, wiring::tangent(input)));
+    sum = plus(std::move(sum), elu_vjp_input(wiring::tangent(input), wiring::primal(input), alpha));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -436,7 +511,7 @@ Storage elu(const Storage& input, double alpha) {
   return kernels::elementwise(kEluSpec, loops[kElu], {&input}, {alpha});
 }
 TensorRef elu(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return elu_batched(input, alpha);
   TensorRef out = wiring::wrap(elu(input->storage(), alpha));
   if (wiring::records(input)) {
@@ -453,13 +528,13 @@ TensorRef elu(const TensorRef& input, double alpha) {
   return out;
 }
 TensorRef elu_(const TensorRef& input, double alpha) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return elu__batched(input, alpha);
   const bool record = wiring::records(input);
   wiring::check_inplace(EluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = elu(input, alpha);
+    dual = elu(wiring::before_change(input, input), alpha);
   Ref<EluBackward> node;
   if (record) {
     node = make_node<EluBackward>();
@@ -467,7 +542,7 @@ TensorRef elu_(const TensorRef& input, double alpha) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.alpha_ = alpha;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kEluSpec, loops[kElu], input->storage(), {&input->storage()}, {alpha});
   wiring::finish_inplace(input, node);
@@ -502,29 +577,26 @@ constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
 
 TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
 }
 
-TensorRef entr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-TensorRef entr_batched(const TensorRef& input) {
+TP_COLD TensorRef entr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::entr(in[0]));
 }
 
-void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void entr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), entr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), entr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loops[kEntr], {&input}); }
 TensorRef entr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return entr_batched(input);
   TensorRef out = wiring::wrap(entr(input->storage()));
   if (wiring::records(input)) {
@@ -567,35 +639,32 @@ constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
 
 TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
-TensorRef erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-TensorRef erf_batched(const TensorRef& input) {
+TP_COLD TensorRef erf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erf(in[0]));
 }
 
-TensorRef erf__batched(const TensorRef& input) {
+TP_COLD TensorRef erf__batched(const TensorRef& input) {
   const batch::InPlace in(ErfBackward::schema_v1, {&input});
   ops::erf_(in[0]);
   return input;
 }
 
-void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erf_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[kErf], {&input}); }
 TensorRef erf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erf_batched(input);
   TensorRef out = wiring::wrap(erf(input->storage()));
   if (wiring::records(input)) {
@@ -611,20 +680,20 @@ TensorRef erf(const TensorRef& input) {
   return out;
 }
 TensorRef erf_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erf__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erf(input);
+    dual = erf(wiring::before_change(input, input));
   Ref<ErfBackward> node;
   if (record) {
     node = make_node<ErfBackward>();
     ErfBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kErfSpec, loops[kErf], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -632,7 +701,7 @@ TensorRef erf_(const TensorRef& input) {
   return input;
 }
 TensorRef erf_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfBackward::schema_v1, out_, erf(input));
   wiring::check_out(ErfBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -672,35 +741,32 @@ constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
 
 TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
 }
 
-TensorRef erfc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), t);
-}
-
-TensorRef erfc_batched(const TensorRef& input) {
+TP_COLD TensorRef erfc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfc(in[0]));
 }
 
-TensorRef erfc__batched(const TensorRef& input) {
+TP_COLD TensorRef erfc__batched(const TensorRef& input) {
   const batch::InPlace in(ErfcBackward::schema_v1, {&input});
   ops::erfc_(in[0]);
   return input;
 }
 
-void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfc_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loops[kErfc], {&input}); }
 TensorRef erfc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfc_batched(input);
   TensorRef out = wiring::wrap(erfc(input->storage()));
   if (wiring::records(input)) {
@@ -716,20 +782,20 @@ TensorRef erfc(const TensorRef& input) {
   return out;
 }
 TensorRef erfc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfcBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erfc(input);
+    dual = erfc(wiring::before_change(input, input));
   Ref<ErfcBackward> node;
   if (record) {
     node = make_node<ErfcBackward>();
     ErfcBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kErfcSpec, loops[kErfc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -737,7 +803,7 @@ TensorRef erfc_(const TensorRef& input) {
   return input;
 }
 TensorRef erfc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfcBackward::schema_v1, out_, erfc(input));
   wiring::check_out(ErfcBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -777,31 +843,27 @@ constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
 
 TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
       number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
 }
 
-TensorRef erfcx_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
-      number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), t);
-}
-
-TensorRef erfcx_batched(const TensorRef& input) {
+TP_COLD TensorRef erfcx_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfcx(in[0]));
 }
 
-void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfcx_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfcx_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfcx_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, loops[kErfcx], {&input}); }
 TensorRef erfcx(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfcx_batched(input);
   TensorRef out = wiring::wrap(erfcx(input->storage()));
   if (wiring::records(input)) {
@@ -844,35 +906,32 @@ constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote:
 constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
 
 TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
 }
 
-TensorRef erfinv_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), t);
-}
-
-TensorRef erfinv_batched(const TensorRef& input) {
+TP_COLD TensorRef erfinv_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::erfinv(in[0]));
 }
 
-TensorRef erfinv__batched(const TensorRef& input) {
+TP_COLD TensorRef erfinv__batched(const TensorRef& input) {
   const batch::InPlace in(ErfinvBackward::schema_v1, {&input});
   ops::erfinv_(in[0]);
   return input;
 }
 
-void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void erfinv_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), erfinv_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), erfinv_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, loops[kErfinv], {&input}); }
 TensorRef erfinv(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfinv_batched(input);
   TensorRef out = wiring::wrap(erfinv(input->storage()));
   if (wiring::records(input)) {
@@ -888,13 +947,13 @@ TensorRef erfinv(const TensorRef& input) {
   return out;
 }
 TensorRef erfinv_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return erfinv__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ErfinvBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = erfinv(input);
+    dual = erfinv(wiring::before_change(input, input));
   Ref<ErfinvBackward> node;
   if (record) {
     node = make_node<ErfinvBackward>();
@@ -904,12 +963,12 @@ TensorRef erfinv_(const TensorRef& input) {
   }
   kernels::elementwise_into(kErfinvSpec, loops[kErfinv], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef erfinv_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ErfinvBackward::schema_v1, out_, erfinv(input));
   wiring::check_out(ErfinvBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -948,32 +1007,33 @@ namespace {
 constexpr ElementwiseSpec kExpSpec{&ExpBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
 
-TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) { return strong_mul(conj_of(out), g); }
+TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &out})) return fast;
+  return strong_mul(conj_of(out), g);
+}
 
-TensorRef exp_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(out, t); }
-
-TensorRef exp_batched(const TensorRef& input) {
+TP_COLD TensorRef exp_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::exp(in[0]));
 }
 
-TensorRef exp__batched(const TensorRef& input) {
+TP_COLD TensorRef exp__batched(const TensorRef& input) {
   const batch::InPlace in(ExpBackward::schema_v1, {&input});
   ops::exp_(in[0]);
   return input;
 }
 
-void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void exp_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), exp_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(exp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[kExp], {&input}); }
 TensorRef exp(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp_batched(input);
   TensorRef out = wiring::wrap(exp(input->storage()));
   if (wiring::records(input)) {
@@ -989,13 +1049,13 @@ TensorRef exp(const TensorRef& input) {
   return out;
 }
 TensorRef exp_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ExpBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = exp(input);
+    dual = exp(wiring::before_change(input, input));
   Ref<ExpBackward> node;
   if (record) {
     node = make_node<ExpBackward>();
@@ -1005,12 +1065,12 @@ TensorRef exp_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpSpec, loops[kExp], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ExpBackward::schema_v1, out_, exp(input));
   wiring::check_out(ExpBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1050,35 +1110,32 @@ constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
 TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
 
-TensorRef exp2_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), out), t);
-}
-
-TensorRef exp2_batched(const TensorRef& input) {
+TP_COLD TensorRef exp2_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::exp2(in[0]));
 }
 
-TensorRef exp2__batched(const TensorRef& input) {
+TP_COLD TensorRef exp2__batched(const TensorRef& input) {
   const batch::InPlace in(Exp2Backward::schema_v1, {&input});
   ops::exp2_(in[0]);
   return input;
 }
 
-void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void exp2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), exp2_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(exp2_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loops[kExp2], {&input}); }
 TensorRef exp2(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp2_batched(input);
   TensorRef out = wiring::wrap(exp2(input->storage()));
   if (wiring::records(input)) {
@@ -1094,13 +1151,13 @@ TensorRef exp2(const TensorRef& input) {
   return out;
 }
 TensorRef exp2_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return exp2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Exp2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = exp2(input);
+    dual = exp2(wiring::before_change(input, input));
   Ref<Exp2Backward> node;
   if (record) {
     node = make_node<Exp2Backward>();
@@ -1110,12 +1167,12 @@ TensorRef exp2_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExp2Spec, loops[kExp2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef exp2_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Exp2Backward::schema_v1, out_, exp2(input));
   wiring::check_out(Exp2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1155,35 +1212,32 @@ constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
 
 TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
 
-TensorRef expm1_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), t);
-}
-
-TensorRef expm1_batched(const TensorRef& input) {
+TP_COLD TensorRef expm1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::expm1(in[0]));
 }
 
-TensorRef expm1__batched(const TensorRef& input) {
+TP_COLD TensorRef expm1__batched(const TensorRef& input) {
   const batch::InPlace in(Expm1Backward::schema_v1, {&input});
   ops::expm1_(in[0]);
   return input;
 }
 
-void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void expm1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), expm1_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(expm1_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, loops[kExpm1], {&input}); }
 TensorRef expm1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expm1_batched(input);
   TensorRef out = wiring::wrap(expm1(input->storage()));
   if (wiring::records(input)) {
@@ -1199,13 +1253,13 @@ TensorRef expm1(const TensorRef& input) {
   return out;
 }
 TensorRef expm1_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expm1__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Expm1Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = expm1(input);
+    dual = expm1(wiring::before_change(input, input));
   Ref<Expm1Backward> node;
   if (record) {
     node = make_node<Expm1Backward>();
@@ -1215,12 +1269,12 @@ TensorRef expm1_(const TensorRef& input) {
   }
   kernels::elementwise_into(kExpm1Spec, loops[kExpm1], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef expm1_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Expm1Backward::schema_v1, out_, expm1(input));
   wiring::check_out(Expm1Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1258,18 +1312,18 @@ GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kFloorSpec{&FloorBackward::schema_v1, 1};
 
-TensorRef floor_batched(const TensorRef& input) {
+TP_COLD TensorRef floor_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::floor(in[0]));
 }
 
-TensorRef floor__batched(const TensorRef& input) {
+TP_COLD TensorRef floor__batched(const TensorRef& input) {
   const batch::InPlace in(FloorBackward::schema_v1, {&input});
   ops::floor_(in[0]);
   return input;
 }
 
-void floor_set_tangent(const TensorRef& out) {
+TP_COLD void floor_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1277,7 +1331,7 @@ void floor_set_tangent(const TensorRef& out) {
 
 Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, loops[kFloor], {&input}); }
 TensorRef floor(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return floor_batched(input);
   TensorRef out = wiring::wrap(floor(input->storage()));
   if (wiring::records(input)) {
@@ -1292,13 +1346,13 @@ TensorRef floor(const TensorRef& input) {
   return out;
 }
 TensorRef floor_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return floor__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FloorBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = floor(input);
+    dual = floor(wiring::before_change(input, input));
   Ref<FloorBackward> node;
   if (record) {
     node = make_node<FloorBackward>();
@@ -1312,7 +1366,7 @@ TensorRef floor_(const TensorRef& input) {
   return input;
 }
 TensorRef floor_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(FloorBackward::schema_v1, out_, floor(input));
   wiring::check_out(FloorBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1343,18 +1397,18 @@ GraphGradVec FloorBackward::apply_for_graph(std::span<const TensorRef>) {
 namespace {
 constexpr ElementwiseSpec kFracSpec{&FracBackward::schema_v1, 1};
 
-TensorRef frac_batched(const TensorRef& input) {
+TP_COLD TensorRef frac_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::frac(in[0]));
 }
 
-TensorRef frac__batched(const TensorRef& input) {
+TP_COLD TensorRef frac__batched(const TensorRef& input) {
   const batch::InPlace in(FracBackward::schema_v1, {&input});
   ops::frac_(in[0]);
   return input;
 }
 
-void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   sum = plus(std::move(sum), wiring::tangent(input));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1363,7 +1417,7 @@ void frac_set_tangent(const TensorRef& out, const TensorRef& input) {
 
 Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loops[kFrac], {&input}); }
 TensorRef frac(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return frac_batched(input);
   TensorRef out = wiring::wrap(frac(input->storage()));
   if (wiring::records(input)) {
@@ -1378,13 +1432,13 @@ TensorRef frac(const TensorRef& input) {
   return out;
 }
 TensorRef frac_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return frac__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(FracBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = frac(input);
+    dual = frac(wiring::before_change(input, input));
   Ref<FracBackward> node;
   if (record) {
     node = make_node<FracBackward>();
@@ -1398,7 +1452,7 @@ TensorRef frac_(const TensorRef& input) {
   return input;
 }
 TensorRef frac_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(FracBackward::schema_v1, out_, frac(input));
   wiring::check_out(FracBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1435,24 +1489,20 @@ constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
 TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &input})) return fast;
   return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
       exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
 }
 
-TensorRef gelu_erf_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
-      exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_erf_batched(const TensorRef& input) {
+TP_COLD TensorRef gelu_erf_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::gelu_erf(in[0]));
 }
 
-void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void gelu_erf_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_erf_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_erf_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1462,7 +1512,7 @@ Storage gelu_erf(const Storage& input) {
   return kernels::elementwise(kGeluErfSpec, loops[kGeluErf], {&input});
 }
 TensorRef gelu_erf(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return gelu_erf_batched(input);
   TensorRef out = wiring::wrap(gelu_erf(input->storage()));
   if (wiring::records(input)) {
@@ -1505,6 +1555,7 @@ constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
 
 TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &input})) return fast;
   return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
       tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
       pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
@@ -1515,26 +1566,15 @@ TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
       square(input)), Scalar(1))), input), Scalar(1)), g);
 }
 
-TensorRef gelu_tanh_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
-      pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1)))), Scalar(1))),
-      mul(mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      square(tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input,
-      mul(number<TensorRef>(Scalar(0.044715)), pow(input, number<TensorRef>(Scalar(std::int64_t(3))))), Scalar(1))))),
-      Scalar(1))), add(number<TensorRef>(Scalar(std::int64_t(1))), mul(number<TensorRef>(Scalar(0.134145)),
-      square(input)), Scalar(1))), input), Scalar(1)), t);
-}
-
-TensorRef gelu_tanh_batched(const TensorRef& input) {
+TP_COLD TensorRef gelu_tanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::gelu_tanh(in[0]));
 }
 
-void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void gelu_tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), gelu_tanh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), gelu_tanh_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1544,7 +1584,7 @@ Storage gelu_tanh(const Storage& input) {
   return kernels::elementwise(kGeluTanhSpec, loops[kGeluTanh], {&input});
 }
 TensorRef gelu_tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return gelu_tanh_batched(input);
   TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1587,26 +1627,21 @@ constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
 constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
 
 TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  if (TensorRef fast = fused(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
       number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1)))), g);
 }
 
-TensorRef hardshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), t);
-}
-
-TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
+TP_COLD TensorRef hardshrink_batched(const TensorRef& input, double lambd) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardshrink(in[0], lambd));
 }
 
-void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+TP_COLD void hardshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+    sum = plus(std::move(sum), hardshrink_vjp_input(wiring::tangent(input), wiring::primal(input), lambd));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1615,7 +1650,7 @@ Storage hardshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kHardshrinkSpec, loops[kHardshrink], {&input}, {lambd});
 }
 TensorRef hardshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
   if (wiring::records(input)) {
@@ -1646,105 +1681,6 @@ GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// hardsigmoid(Tensor input) -> Tensor out
-//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
-//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
-
-TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
-}
-
-TensorRef hardsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(0.16666666666666666)))), t);
-}
-
-TensorRef hardsigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::hardsigmoid(in[0]));
-}
-
-TensorRef hardsigmoid__batched(const TensorRef& input) {
-  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
-  ops::hardsigmoid_(in[0]);
-  return input;
-}
-
-void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage hardsigmoid(const Storage& input) {
-  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
-}
-TensorRef hardsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardsigmoid_batched(input);
-  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef hardsigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return hardsigmoid__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardsigmoid(input);
-  Ref<HardsigmoidBackward> node;
-  if (record) {
-    node = make_node<HardsigmoidBackward>();
-    HardsigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -19,6 +19,20 @@ class TP_API CoshBackward final : public FuncOp<CoshBackward, 1, 1> {
   TP_NODE_DISPOSE(CoshBackward)
 };
 
+// cubic_weight(Tensor input) -> Tensor out
+class TP_API CubicWeightBackward final : public FuncOp<CubicWeightBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"cubic_weight", "cubic_weight(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "CubicWeightBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(CubicWeightBackward)
+};
+
 // deg2rad(Tensor input) -> Tensor out
 class TP_API Deg2radBackward final : public FuncOp<Deg2radBackward, 1, 0> {
  public:
@@ -248,25 +262,15 @@ class TP_API HardshrinkBackward final : public FuncOp<HardshrinkBackward, 1, 1> 
   TP_NODE_DISPOSE(HardshrinkBackward)
 };
 
-// hardsigmoid(Tensor input) -> Tensor out
-class TP_API HardsigmoidBackward final : public FuncOp<HardsigmoidBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "HardsigmoidBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(HardsigmoidBackward)
-};
-
 // cosh(Tensor input) -> Tensor out
 TP_API Storage cosh(const Storage& input);
 TP_API TensorRef cosh(const TensorRef& input);
 TP_API TensorRef cosh_(const TensorRef& input);
 TP_API TensorRef cosh_out(const TensorRef& input, const TensorRef& out_);
+
+// cubic_weight(Tensor input) -> Tensor out
+TP_API Storage cubic_weight(const Storage& input);
+TP_API TensorRef cubic_weight(const TensorRef& input);
 
 // deg2rad(Tensor input) -> Tensor out
 TP_API Storage deg2rad(const Storage& input);
@@ -352,10 +356,5 @@ TP_API TensorRef gelu_tanh(const TensorRef& input);
 // hardshrink(Tensor input, float lambd=0.5) -> Tensor out
 TP_API Storage hardshrink(const Storage& input, double lambd);
 TP_API TensorRef hardshrink(const TensorRef& input, double lambd);
-
-// hardsigmoid(Tensor input) -> Tensor out
-TP_API Storage hardsigmoid(const Storage& input);
-TP_API TensorRef hardsigmoid(const TensorRef& input);
-TP_API TensorRef hardsigmoid_(const TensorRef& input);
 
 }  // namespace tp::ops

@@ -13,6 +13,8 @@ TP_DECLARE_LOOPS(unary_3)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_3);
 enum : int {
+  kHardsigmoid,
+  kHardsigmoidVjpInput,
   kHardswish,
   kHardswishVjpInput,
   kHardtanh,
@@ -47,8 +49,6 @@ enum : int {
   kMishVjpInput,
   kModifiedBesselI0,
   kModifiedBesselI0VjpInput,
-  kModifiedBesselI1,
-  kModifiedBesselI1VjpInput,
 };
 }  // namespace
 
@@ -100,6 +100,100 @@ TensorRef tanh(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
+// hardsigmoid(Tensor input) -> Tensor out
+//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
+
+TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
+      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+}
+
+TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::hardsigmoid(in[0]));
+}
+
+TP_COLD TensorRef hardsigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(HardsigmoidBackward::schema_v1, {&input});
+  ops::hardsigmoid_(in[0]);
+  return input;
+}
+
+TP_COLD void hardsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), hardsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage hardsigmoid(const Storage& input) {
+  check_dtype(HardsigmoidBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kHardsigmoidSpec, loops[kHardsigmoid], {&input});
+}
+TensorRef hardsigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return hardsigmoid_batched(input);
+  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { hardsigmoid_set_tangent(out, input); });
+  return out;
+}
+TensorRef hardsigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return hardsigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(HardsigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = hardsigmoid(wiring::before_change(input, input));
+  Ref<HardsigmoidBackward> node;
+  if (record) {
+    node = make_node<HardsigmoidBackward>();
+    HardsigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kHardsigmoidSpec, loops[kHardsigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // hardswish(Tensor input) -> Tensor out
 //   out = input * clamp(input + 3, 0, 6) / 6
 //   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
@@ -110,6 +204,7 @@ constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
 
 TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &input})) return fast;
   return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
       number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
       number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
@@ -119,31 +214,21 @@ TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
 }
 
-TensorRef hardswish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), t);
-}
-
-TensorRef hardswish_batched(const TensorRef& input) {
+TP_COLD TensorRef hardswish_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardswish(in[0]));
 }
 
-TensorRef hardswish__batched(const TensorRef& input) {
+TP_COLD TensorRef hardswish__batched(const TensorRef& input) {
   const batch::InPlace in(HardswishBackward::schema_v1, {&input});
   ops::hardswish_(in[0]);
   return input;
 }
 
-void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void hardswish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardswish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), hardswish_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -153,7 +238,7 @@ Storage hardswish(const Storage& input) {
   return kernels::elementwise(kHardswishSpec, loops[kHardswish], {&input});
 }
 TensorRef hardswish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardswish_batched(input);
   TensorRef out = wiring::wrap(hardswish(input->storage()));
   if (wiring::records(input)) {
@@ -169,20 +254,20 @@ TensorRef hardswish(const TensorRef& input) {
   return out;
 }
 TensorRef hardswish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardswish__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(HardswishBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardswish(input);
+    dual = hardswish(wiring::before_change(input, input));
   Ref<HardswishBackward> node;
   if (record) {
     node = make_node<HardswishBackward>();
     HardswishBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kHardswishSpec, loops[kHardswish], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -217,32 +302,28 @@ constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
 
 TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+  if (TensorRef fast = fused(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &input}, {min_val,
+      max_val})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
       where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef hardtanh_tangent_input(const TensorRef& input, double min_val, double max_val, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
+TP_COLD TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::hardtanh(in[0], min_val, max_val));
 }
 
-TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
+TP_COLD TensorRef hardtanh__batched(const TensorRef& input, double min_val, double max_val) {
   const batch::InPlace in(HardtanhBackward::schema_v1, {&input});
   ops::hardtanh_(in[0], min_val, max_val);
   return input;
 }
 
-void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
+TP_COLD void hardtanh_set_tangent(const TensorRef& out, const TensorRef& input, double min_val, double max_val) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), hardtanh_tangent_input(wiring::primal(input), min_val, max_val, wiring::tangent(input)));
+    sum = plus(std::move(sum), hardtanh_vjp_input(wiring::tangent(input), wiring::primal(input), min_val, max_val));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -251,7 +332,7 @@ Storage hardtanh(const Storage& input, double min_val, double max_val) {
   return kernels::elementwise(kHardtanhSpec, loops[kHardtanh], {&input}, {min_val, max_val});
 }
 TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardtanh_batched(input, min_val, max_val);
   TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
   if (wiring::records(input)) {
@@ -269,13 +350,13 @@ TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
   return out;
 }
 TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return hardtanh__batched(input, min_val, max_val);
   const bool record = wiring::records(input);
   wiring::check_inplace(HardtanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = hardtanh(input, min_val, max_val);
+    dual = hardtanh(wiring::before_change(input, input), min_val, max_val);
   Ref<HardtanhBackward> node;
   if (record) {
     node = make_node<HardtanhBackward>();
@@ -284,7 +365,7 @@ TensorRef hardtanh_(const TensorRef& input, double min_val, double max_val) {
     back.set_input(0, input);
     back.min_val_ = min_val;
     back.max_val_ = max_val;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kHardtanhSpec, loops[kHardtanh], input->storage(), {&input->storage()}, {min_val, max_val});
   wiring::finish_inplace(input, node);
@@ -318,32 +399,33 @@ namespace {
 constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
 
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
+TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &input})) return fast;
+  return strong_mul(i1(input), g);
+}
 
-TensorRef i0_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(i1(input), t); }
-
-TensorRef i0_batched(const TensorRef& input) {
+TP_COLD TensorRef i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i0(in[0]));
 }
 
-TensorRef i0__batched(const TensorRef& input) {
+TP_COLD TensorRef i0__batched(const TensorRef& input) {
   const batch::InPlace in(I0Backward::schema_v1, {&input});
   ops::i0_(in[0]);
   return input;
 }
 
-void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI0], {&input}); }
 TensorRef i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0_batched(input);
   TensorRef out = wiring::wrap(i0(input->storage()));
   if (wiring::records(input)) {
@@ -359,20 +441,20 @@ TensorRef i0(const TensorRef& input) {
   return out;
 }
 TensorRef i0_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(I0Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = i0(input);
+    dual = i0(wiring::before_change(input, input));
   Ref<I0Backward> node;
   if (record) {
     node = make_node<I0Backward>();
     I0Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kI0Spec, loops[kI0], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -380,7 +462,7 @@ TensorRef i0_(const TensorRef& input) {
   return input;
 }
 TensorRef i0_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(I0Backward::schema_v1, out_, i0(input));
   wiring::check_out(I0Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -420,29 +502,26 @@ constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
 
 TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
 }
 
-TensorRef i0e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), t);
-}
-
-TensorRef i0e_batched(const TensorRef& input) {
+TP_COLD TensorRef i0e_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i0e(in[0]));
 }
 
-void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i0e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i0e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i0e_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[kI0e], {&input}); }
 TensorRef i0e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i0e_batched(input);
   TensorRef out = wiring::wrap(i0e(input->storage()));
   if (wiring::records(input)) {
@@ -485,35 +564,29 @@ constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
 
 TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
       add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
       square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
 }
 
-TensorRef i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef i1_batched(const TensorRef& input) {
+TP_COLD TensorRef i1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i1(in[0]));
 }
 
-void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI1], {&input}); }
 TensorRef i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i1_batched(input);
   TensorRef out = wiring::wrap(i1(input->storage()));
   if (wiring::records(input)) {
@@ -556,33 +629,28 @@ constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
 TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &input})) return fast;
   return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
       sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
       Scalar(1))), Scalar(1))), g);
 }
 
-TensorRef i1e_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), t);
-}
-
-TensorRef i1e_batched(const TensorRef& input) {
+TP_COLD TensorRef i1e_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::i1e(in[0]));
 }
 
-void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void i1e_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), i1e_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), i1e_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[kI1e], {&input}); }
 TensorRef i1e(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return i1e_batched(input);
   TensorRef out = wiring::wrap(i1e(input->storage()));
   if (wiring::records(input)) {
@@ -625,30 +693,27 @@ constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
 
 TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+  if (TensorRef fast = fused(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &input},
+      {negative_slope})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
 }
 
-TensorRef leaky_relu_tangent_input(const TensorRef& input, double negative_slope, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(negative_slope))), t);
-}
-
-TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
+TP_COLD TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::leaky_relu(in[0], negative_slope));
 }
 
-TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
+TP_COLD TensorRef leaky_relu__batched(const TensorRef& input, double negative_slope) {
   const batch::InPlace in(LeakyReluBackward::schema_v1, {&input});
   ops::leaky_relu_(in[0], negative_slope);
   return input;
 }
 
-void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
+TP_COLD void leaky_relu_set_tangent(const TensorRef& out, const TensorRef& input, double negative_slope) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), leaky_relu_tangent_input(wiring::primal(input), negative_slope, wiring::tangent(input)));
+    sum = plus(std::move(sum), leaky_relu_vjp_input(wiring::tangent(input), wiring::primal(input), negative_slope));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -658,7 +723,7 @@ Storage leaky_relu(const Storage& input, double negative_slope) {
   return kernels::elementwise(kLeakyReluSpec, loops[kLeakyRelu], {&input}, {negative_slope});
 }
 TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return leaky_relu_batched(input, negative_slope);
   TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
   if (wiring::records(input)) {
@@ -675,13 +740,13 @@ TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
   return out;
 }
 TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return leaky_relu__batched(input, negative_slope);
   const bool record = wiring::records(input);
   wiring::check_inplace(LeakyReluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = leaky_relu(input, negative_slope);
+    dual = leaky_relu(wiring::before_change(input, input), negative_slope);
   Ref<LeakyReluBackward> node;
   if (record) {
     node = make_node<LeakyReluBackward>();
@@ -689,7 +754,7 @@ TensorRef leaky_relu_(const TensorRef& input, double negative_slope) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.negative_slope_ = negative_slope;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLeakyReluSpec, loops[kLeakyRelu], input->storage(), {&input->storage()}, {negative_slope});
   wiring::finish_inplace(input, node);
@@ -723,32 +788,33 @@ namespace {
 constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
 
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(digamma(input), g); }
+TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &input})) return fast;
+  return strong_mul(digamma(input), g);
+}
 
-TensorRef lgamma_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(digamma(input), t); }
-
-TensorRef lgamma_batched(const TensorRef& input) {
+TP_COLD TensorRef lgamma_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::lgamma(in[0]));
 }
 
-TensorRef lgamma__batched(const TensorRef& input) {
+TP_COLD TensorRef lgamma__batched(const TensorRef& input) {
   const batch::InPlace in(LgammaBackward::schema_v1, {&input});
   ops::lgamma_(in[0]);
   return input;
 }
 
-void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void lgamma_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), lgamma_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), lgamma_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, loops[kLgamma], {&input}); }
 TensorRef lgamma(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return lgamma_batched(input);
   TensorRef out = wiring::wrap(lgamma(input->storage()));
   if (wiring::records(input)) {
@@ -764,20 +830,20 @@ TensorRef lgamma(const TensorRef& input) {
   return out;
 }
 TensorRef lgamma_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return lgamma__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LgammaBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = lgamma(input);
+    dual = lgamma(wiring::before_change(input, input));
   Ref<LgammaBackward> node;
   if (record) {
     node = make_node<LgammaBackward>();
     LgammaBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLgammaSpec, loops[kLgamma], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -785,7 +851,7 @@ TensorRef lgamma_(const TensorRef& input) {
   return input;
 }
 TensorRef lgamma_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LgammaBackward::schema_v1, out_, lgamma(input));
   wiring::check_out(LgammaBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -825,35 +891,32 @@ constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
 
 TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
 }
 
-TensorRef log_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), input), t);
-}
-
-TensorRef log_batched(const TensorRef& input) {
+TP_COLD TensorRef log_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log(in[0]));
 }
 
-TensorRef log__batched(const TensorRef& input) {
+TP_COLD TensorRef log__batched(const TensorRef& input) {
   const batch::InPlace in(LogBackward::schema_v1, {&input});
   ops::log_(in[0]);
   return input;
 }
 
-void log_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[kLog], {&input}); }
 TensorRef log(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_batched(input);
   TensorRef out = wiring::wrap(log(input->storage()));
   if (wiring::records(input)) {
@@ -869,20 +932,20 @@ TensorRef log(const TensorRef& input) {
   return out;
 }
 TensorRef log_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log(input);
+    dual = log(wiring::before_change(input, input));
   Ref<LogBackward> node;
   if (record) {
     node = make_node<LogBackward>();
     LogBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLogSpec, loops[kLog], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -890,7 +953,7 @@ TensorRef log_(const TensorRef& input) {
   return input;
 }
 TensorRef log_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LogBackward::schema_v1, out_, log(input));
   wiring::check_out(LogBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -930,35 +993,32 @@ constexpr ElementwiseSpec kLog10Spec{&Log10Backward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog10VjpInputSpec{&Log10Backward::schema_v1, 2};
 
 TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
 }
 
-TensorRef log10_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.4342944819032518)), input), t);
-}
-
-TensorRef log10_batched(const TensorRef& input) {
+TP_COLD TensorRef log10_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log10(in[0]));
 }
 
-TensorRef log10__batched(const TensorRef& input) {
+TP_COLD TensorRef log10__batched(const TensorRef& input) {
   const batch::InPlace in(Log10Backward::schema_v1, {&input});
   ops::log10_(in[0]);
   return input;
 }
 
-void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log10_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log10_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log10_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, loops[kLog10], {&input}); }
 TensorRef log10(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log10_batched(input);
   TensorRef out = wiring::wrap(log10(input->storage()));
   if (wiring::records(input)) {
@@ -974,20 +1034,20 @@ TensorRef log10(const TensorRef& input) {
   return out;
 }
 TensorRef log10_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log10__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log10Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log10(input);
+    dual = log10(wiring::before_change(input, input));
   Ref<Log10Backward> node;
   if (record) {
     node = make_node<Log10Backward>();
     Log10Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog10Spec, loops[kLog10], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -995,7 +1055,7 @@ TensorRef log10_(const TensorRef& input) {
   return input;
 }
 TensorRef log10_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log10Backward::schema_v1, out_, log10(input));
   wiring::check_out(Log10Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1035,37 +1095,33 @@ constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
 TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
 }
 
-TensorRef log1p_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      input, Scalar(1))), t);
-}
-
-TensorRef log1p_batched(const TensorRef& input) {
+TP_COLD TensorRef log1p_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log1p(in[0]));
 }
 
-TensorRef log1p__batched(const TensorRef& input) {
+TP_COLD TensorRef log1p__batched(const TensorRef& input) {
   const batch::InPlace in(Log1pBackward::schema_v1, {&input});
   ops::log1p_(in[0]);
   return input;
 }
 
-void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log1p_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log1p_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log1p_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, loops[kLog1p], {&input}); }
 TensorRef log1p(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log1p_batched(input);
   TensorRef out = wiring::wrap(log1p(input->storage()));
   if (wiring::records(input)) {
@@ -1081,20 +1137,20 @@ TensorRef log1p(const TensorRef& input) {
   return out;
 }
 TensorRef log1p_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log1p__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log1pBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log1p(input);
+    dual = log1p(wiring::before_change(input, input));
   Ref<Log1pBackward> node;
   if (record) {
     node = make_node<Log1pBackward>();
     Log1pBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog1pSpec, loops[kLog1p], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1102,7 +1158,7 @@ TensorRef log1p_(const TensorRef& input) {
   return input;
 }
 TensorRef log1p_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log1pBackward::schema_v1, out_, log1p(input));
   wiring::check_out(Log1pBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1142,35 +1198,32 @@ constexpr ElementwiseSpec kLog2Spec{&Log2Backward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kLog2VjpInputSpec{&Log2Backward::schema_v1, 2};
 
 TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
 }
 
-TensorRef log2_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(1.4426950408889634)), input), t);
-}
-
-TensorRef log2_batched(const TensorRef& input) {
+TP_COLD TensorRef log2_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log2(in[0]));
 }
 
-TensorRef log2__batched(const TensorRef& input) {
+TP_COLD TensorRef log2__batched(const TensorRef& input) {
   const batch::InPlace in(Log2Backward::schema_v1, {&input});
   ops::log2_(in[0]);
   return input;
 }
 
-void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log2_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log2_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(log2_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loops[kLog2], {&input}); }
 TensorRef log2(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log2_batched(input);
   TensorRef out = wiring::wrap(log2(input->storage()));
   if (wiring::records(input)) {
@@ -1186,20 +1239,20 @@ TensorRef log2(const TensorRef& input) {
   return out;
 }
 TensorRef log2_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log2__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Log2Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = log2(input);
+    dual = log2(wiring::before_change(input, input));
   Ref<Log2Backward> node;
   if (record) {
     node = make_node<Log2Backward>();
     Log2Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLog2Spec, loops[kLog2], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1207,7 +1260,7 @@ TensorRef log2_(const TensorRef& input) {
   return input;
 }
 TensorRef log2_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Log2Backward::schema_v1, out_, log2(input));
   wiring::check_out(Log2Backward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1247,31 +1300,27 @@ constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promot
 constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
 
 TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
 }
 
-TensorRef log_ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
-      number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), t);
-}
-
-TensorRef log_ndtr_batched(const TensorRef& input) {
+TP_COLD TensorRef log_ndtr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::log_ndtr(in[0]));
 }
 
-void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void log_ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), log_ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), log_ndtr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpec, loops[kLogNdtr], {&input}); }
 TensorRef log_ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return log_ndtr_batched(input);
   TensorRef out = wiring::wrap(log_ndtr(input->storage()));
   if (wiring::records(input)) {
@@ -1314,6 +1363,8 @@ constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
 
 TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
+  if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {eps.value_or(0),
+      eps.has_value(), !eps.has_value()})) return fast;
   return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
       div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
       Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
@@ -1327,35 +1378,21 @@ TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optio
       number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
 }
 
-TensorRef logit_tangent_input(const TensorRef& input, std::optional<double> eps, const TensorRef& t) {
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), t);
-}
-
-TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
+TP_COLD TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logit(in[0], eps));
 }
 
-TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
+TP_COLD TensorRef logit__batched(const TensorRef& input, std::optional<double> eps) {
   const batch::InPlace in(LogitBackward::schema_v1, {&input});
   ops::logit_(in[0], eps);
   return input;
 }
 
-void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
+TP_COLD void logit_set_tangent(const TensorRef& out, const TensorRef& input, std::optional<double> eps) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logit_tangent_input(wiring::primal(input), eps, wiring::tangent(input)));
+    sum = plus(std::move(sum), logit_vjp_input(wiring::tangent(input), wiring::primal(input), eps));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1365,7 +1402,7 @@ Storage logit(const Storage& input, std::optional<double> eps) {
       !eps.has_value()});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logit_batched(input, eps);
   TensorRef out = wiring::wrap(logit(input->storage(), eps));
   if (wiring::records(input)) {
@@ -1382,13 +1419,13 @@ TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   return out;
 }
 TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logit__batched(input, eps);
   const bool record = wiring::records(input);
   wiring::check_inplace(LogitBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = logit(input, eps);
+    dual = logit(wiring::before_change(input, input), eps);
   Ref<LogitBackward> node;
   if (record) {
     node = make_node<LogitBackward>();
@@ -1396,7 +1433,7 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.eps_ = eps;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
       eps.has_value(), !eps.has_value()});
@@ -1405,7 +1442,7 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
   return input;
 }
 TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(LogitBackward::schema_v1, out_, logit(input, eps));
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1446,22 +1483,19 @@ constexpr ElementwiseSpec kLogsigmoidSpec{&LogsigmoidBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kLogsigmoidVjpInputSpec{&LogsigmoidBackward::schema_v1, 2};
 
 TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &input})) return fast;
   return strong_mul(sigmoid(neg(input)), g);
 }
 
-TensorRef logsigmoid_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sigmoid(neg(input)), t);
-}
-
-TensorRef logsigmoid_batched(const TensorRef& input) {
+TP_COLD TensorRef logsigmoid_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::logsigmoid(in[0]));
 }
 
-void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void logsigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logsigmoid_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), logsigmoid_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1471,7 +1505,7 @@ Storage logsigmoid(const Storage& input) {
   return kernels::elementwise(kLogsigmoidSpec, loops[kLogsigmoid], {&input});
 }
 TensorRef logsigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return logsigmoid_batched(input);
   TensorRef out = wiring::wrap(logsigmoid(input->storage()));
   if (wiring::records(input)) {
@@ -1514,32 +1548,27 @@ constexpr ElementwiseSpec kMishSpec{&MishBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kMishVjpInputSpec{&MishBackward::schema_v1, 2};
 
 TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &input})) return fast;
   return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
       mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
       number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), g);
 }
 
-TensorRef mish_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
-      mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
-      number<TensorRef>(Scalar(std::int64_t(0)))))), Scalar(1)), sigmoid(input)), input), Scalar(1)), t);
-}
-
-TensorRef mish_batched(const TensorRef& input) {
+TP_COLD TensorRef mish_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::mish(in[0]));
 }
 
-TensorRef mish__batched(const TensorRef& input) {
+TP_COLD TensorRef mish__batched(const TensorRef& input) {
   const batch::InPlace in(MishBackward::schema_v1, {&input});
   ops::mish_(in[0]);
   return input;
 }
 
-void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void mish_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), mish_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), mish_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1549,7 +1578,7 @@ Storage mish(const Storage& input) {
   return kernels::elementwise(kMishSpec, loops[kMish], {&input});
 }
 TensorRef mish(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mish_batched(input);
   TensorRef out = wiring::wrap(mish(input->storage()));
   if (wiring::records(input)) {
@@ -1565,20 +1594,20 @@ TensorRef mish(const TensorRef& input) {
   return out;
 }
 TensorRef mish_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return mish__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(MishBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mish(input);
+    dual = mish(wiring::before_change(input, input));
   Ref<MishBackward> node;
   if (record) {
     node = make_node<MishBackward>();
     MishBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kMishSpec, loops[kMish], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1612,21 +1641,21 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
 
-TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(i1(input), g); }
-
-TensorRef modified_bessel_i0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(i1(input), t);
+TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
+      &input})) return fast;
+  return strong_mul(i1(input), g);
 }
 
-TensorRef modified_bessel_i0_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_i0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_i0(in[0]));
 }
 
-void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_i0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_i0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1635,7 +1664,7 @@ Storage modified_bessel_i0(const Storage& input) {
   return kernels::elementwise(kModifiedBesselI0Spec, loops[kModifiedBesselI0], {&input});
 }
 TensorRef modified_bessel_i0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_i0_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
   if (wiring::records(input)) {
@@ -1665,79 +1694,6 @@ GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-//   out = i1(input)
-//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
-//   saves: input
-
-namespace {
-constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
-
-TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
-}
-
-TensorRef modified_bessel_i1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
-      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
-      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
-      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), t);
-}
-
-TensorRef modified_bessel_i1_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::modified_bessel_i1(in[0]));
-}
-
-void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_i1_tangent_input(wiring::primal(input), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage modified_bessel_i1(const Storage& input) {
-  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
-}
-TensorRef modified_bessel_i1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return modified_bessel_i1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<ModifiedBesselI1Backward>();
-    ModifiedBesselI1Backward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
-  return out;
-}
-GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

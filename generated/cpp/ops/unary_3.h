@@ -5,6 +5,20 @@
 
 namespace tp::ops {
 
+// hardsigmoid(Tensor input) -> Tensor out
+class TP_API HardsigmoidBackward final : public FuncOp<HardsigmoidBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"hardsigmoid", "hardsigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "HardsigmoidBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(HardsigmoidBackward)
+};
+
 // hardswish(Tensor input) -> Tensor out
 class TP_API HardswishBackward final : public FuncOp<HardswishBackward, 1, 1> {
  public:
@@ -254,20 +268,10 @@ class TP_API ModifiedBesselI0Backward final : public FuncOp<ModifiedBesselI0Back
   TP_NODE_DISPOSE(ModifiedBesselI0Backward)
 };
 
-// modified_bessel_i1(Tensor input) -> Tensor out
-class TP_API ModifiedBesselI1Backward final : public FuncOp<ModifiedBesselI1Backward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", 1,
-      Amp::Keep, true};
-  static constexpr const char* kName = "ModifiedBesselI1Backward";
-  static constexpr std::array<const char*, 1> kSavedNames{"input"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(ModifiedBesselI1Backward)
-};
+// hardsigmoid(Tensor input) -> Tensor out
+TP_API Storage hardsigmoid(const Storage& input);
+TP_API TensorRef hardsigmoid(const TensorRef& input);
+TP_API TensorRef hardsigmoid_(const TensorRef& input);
 
 // hardswish(Tensor input) -> Tensor out
 TP_API Storage hardswish(const Storage& input);
@@ -354,9 +358,5 @@ TP_API TensorRef mish_(const TensorRef& input);
 // modified_bessel_i0(Tensor input) -> Tensor out
 TP_API Storage modified_bessel_i0(const Storage& input);
 TP_API TensorRef modified_bessel_i0(const TensorRef& input);
-
-// modified_bessel_i1(Tensor input) -> Tensor out
-TP_API Storage modified_bessel_i1(const Storage& input);
-TP_API TensorRef modified_bessel_i1(const TensorRef& input);
 
 }  // namespace tp::ops

@@ -13,10 +13,14 @@ TP_DECLARE_LOOPS(unary_4)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_4);
 enum : int {
+  kModifiedBesselI1,
+  kModifiedBesselI1VjpInput,
   kModifiedBesselK0,
   kModifiedBesselK0VjpInput,
   kModifiedBesselK1,
   kModifiedBesselK1VjpInput,
+  kNanReplaced,
+  kNanReplacedVjpInput,
   kNdtr,
   kNdtrVjpInput,
   kNdtri,
@@ -34,6 +38,7 @@ enum : int {
   kRelu6,
   kRelu6VjpInput,
   kRound,
+  kRoundScaled,
   kRsqrt,
   kRsqrtVjpInput,
   kScaledModifiedBesselK0,
@@ -42,16 +47,18 @@ enum : int {
   kScaledModifiedBesselK1VjpInput,
   kSelu,
   kSeluVjpInput,
-  kSgn,
-  kSigmoid,
-  kSigmoidVjpInput,
-  kSign,
 };
 }  // namespace
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
+Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -60,16 +67,26 @@ Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage i0(const Storage& input);
+TensorRef i0(const TensorRef& input);
+Storage i1(const Storage& input);
+TensorRef i1(const TensorRef& input);
+Storage isnan(const Storage& input);
+TensorRef isnan(const TensorRef& input);
+Storage isneginf(const Storage& input);
+TensorRef isneginf(const TensorRef& input);
+Storage isposinf(const Storage& input);
+TensorRef isposinf(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
-TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -78,8 +95,74 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
-TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// modified_bessel_i1(Tensor input) -> Tensor out
+//   out = i1(input)
+//   d input = where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input)
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
+
+TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+      &input})) return fast;
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), sub(i0(input), div(i1(input), input), Scalar(1))), g);
+}
+
+TP_COLD TensorRef modified_bessel_i1_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::modified_bessel_i1(in[0]));
+}
+
+TP_COLD void modified_bessel_i1_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), modified_bessel_i1_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage modified_bessel_i1(const Storage& input) {
+  return kernels::elementwise(kModifiedBesselI1Spec, loops[kModifiedBesselI1], {&input});
+}
+TensorRef modified_bessel_i1(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return modified_bessel_i1_batched(input);
+  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<ModifiedBesselI1Backward>();
+    ModifiedBesselI1Backward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { modified_bessel_i1_set_tangent(out, input); });
+  return out;
+}
+GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+        &saved(0)}), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // modified_bessel_k0(Tensor input) -> Tensor out
 //   out = modified_bessel_k0(input)
@@ -91,22 +174,20 @@ constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(neg(modified_bessel_k1(input)), g);
 }
 
-TensorRef modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(neg(modified_bessel_k1(input)), t);
-}
-
-TensorRef modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k0(in[0]));
 }
 
-void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -115,7 +196,7 @@ Storage modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK0Spec, loops[kModifiedBesselK0], {&input});
 }
 TensorRef modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -158,22 +239,20 @@ constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schem
 constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::modified_bessel_k1(in[0]));
 }
 
-void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -182,7 +261,7 @@ Storage modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kModifiedBesselK1Spec, loops[kModifiedBesselK1], {&input});
 }
 TensorRef modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -215,6 +294,73 @@ GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef
   return grads;
 }
 
+// nan_replaced(Tensor input, float none, float high, float low) -> Tensor out
+//   out = where(isnan(input), none, where(isposinf(input), high, where(isneginf(input), low, input)))
+//   d input = where(isnan(input), 0, where(isposinf(input), 0, where(isneginf(input), 0, 1)))
+//   saves: input
+
+namespace {
+constexpr ElementwiseSpec kNanReplacedSpec{&NanReplacedBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kNanReplacedVjpInputSpec{&NanReplacedBackward::schema_v1, 2};
+
+TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &input})) return fast;
+  return strong_mul(where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), constant<TensorRef>(Scalar(std::int64_t(0)),
+      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))))), g);
+}
+
+TP_COLD TensorRef nan_replaced_batched(const TensorRef& input, double none, double high, double low) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::nan_replaced(in[0], none, high, low));
+}
+
+TP_COLD void nan_replaced_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), nan_replaced_vjp_input(wiring::tangent(input), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage nan_replaced(const Storage& input, double none, double high, double low) {
+  check_dtype(NanReplacedBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kNanReplacedSpec, loops[kNanReplaced], {&input}, {none, high, low});
+}
+TensorRef nan_replaced(const TensorRef& input, double none, double high, double low) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return nan_replaced_batched(input, none, high, low);
+  TensorRef out = wiring::wrap(nan_replaced(input->storage(), none, high, low));
+  if (wiring::records(input)) {
+    auto node = make_node<NanReplacedBackward>();
+    NanReplacedBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { nan_replaced_set_tangent(out, input); });
+  return out;
+}
+GradVec NanReplacedBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec NanReplacedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nan_replaced_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // ndtr(Tensor input) -> Tensor out
 //   out = ndtr(input)
 //   d input = 0.3989422804014327 * exp(-0.5 * input**2)
@@ -225,31 +371,27 @@ constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
 
 TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
       square(input)))), g);
 }
 
-TensorRef ndtr_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
-      square(input)))), t);
-}
-
-TensorRef ndtr_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtr_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtr(in[0]));
 }
 
-void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtr_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtr_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtr_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loops[kNdtr], {&input}); }
 TensorRef ndtr(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtr_batched(input);
   TensorRef out = wiring::wrap(ndtr(input->storage()));
   if (wiring::records(input)) {
@@ -292,31 +434,27 @@ constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
 
 TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
       square(out)))), g);
 }
 
-TensorRef ndtri_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
-      square(out)))), t);
-}
-
-TensorRef ndtri_batched(const TensorRef& input) {
+TP_COLD TensorRef ndtri_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::ndtri(in[0]));
 }
 
-void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void ndtri_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ndtri_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), ndtri_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, loops[kNdtri], {&input}); }
 TensorRef ndtri(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return ndtri_batched(input);
   TensorRef out = wiring::wrap(ndtri(input->storage()));
   if (wiring::records(input)) {
@@ -358,32 +496,33 @@ namespace {
 constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
 constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
-TensorRef neg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g); }
+TensorRef neg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kNegVjpInputSpec, loops[kNegVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g);
+}
 
-TensorRef neg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(std::int64_t(-1))), t); }
-
-TensorRef neg_batched(const TensorRef& input) {
+TP_COLD TensorRef neg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::neg(in[0]));
 }
 
-TensorRef neg__batched(const TensorRef& input) {
+TP_COLD TensorRef neg__batched(const TensorRef& input) {
   const batch::InPlace in(NegBackward::schema_v1, {&input});
   ops::neg_(in[0]);
   return input;
 }
 
-void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void neg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), neg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), neg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[kNeg], {&input}); }
 TensorRef neg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg_batched(input);
   TensorRef out = wiring::wrap(neg(input->storage()));
   if (wiring::records(input)) {
@@ -398,13 +537,13 @@ TensorRef neg(const TensorRef& input) {
   return out;
 }
 TensorRef neg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return neg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(NegBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = neg(input);
+    dual = neg(wiring::before_change(input, input));
   Ref<NegBackward> node;
   if (record) {
     node = make_node<NegBackward>();
@@ -418,7 +557,7 @@ TensorRef neg_(const TensorRef& input) {
   return input;
 }
 TensorRef neg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(NegBackward::schema_v1, out_, neg(input));
   wiring::check_out(NegBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -457,22 +596,25 @@ constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0
 constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
 
 TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+  if (TensorRef fast = fused(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &input}, {order})) return fast;
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
 
-TensorRef polygamma_of_tangent_input(const TensorRef& input, std::int64_t order, const TensorRef& t) {
-  return strong_mul(polygamma(order + std::int64_t(1), input), t);
-}
-
-TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of_batched(const TensorRef& input, std::int64_t order) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::polygamma_of(in[0], order));
 }
 
-void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of__batched(const TensorRef& input, std::int64_t order) {
+  const batch::InPlace in(PolygammaOfBackward::schema_v1, {&input});
+  ops::polygamma_of_(in[0], order);
+  return input;
+}
+
+TP_COLD void polygamma_of_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t order) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), polygamma_of_tangent_input(wiring::primal(input), order, wiring::tangent(input)));
+    sum = plus(std::move(sum), polygamma_of_vjp_input(wiring::tangent(input), wiring::primal(input), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -481,7 +623,7 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
   return kernels::elementwise(kPolygammaOfSpec, loops[kPolygammaOf], {&input}, {order});
 }
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return polygamma_of_batched(input, order);
   TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
   if (wiring::records(input)) {
@@ -496,6 +638,28 @@ TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     wiring::each_level({&input}, {}, [&] { polygamma_of_set_tangent(out, input, order); });
   return out;
+}
+TensorRef polygamma_of_(const TensorRef& input, std::int64_t order) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return polygamma_of__batched(input, order);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(PolygammaOfBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = polygamma_of(wiring::before_change(input, input), order);
+  Ref<PolygammaOfBackward> node;
+  if (record) {
+    node = make_node<PolygammaOfBackward>();
+    PolygammaOfBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.order_ = order;
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kPolygammaOfSpec, loops[kPolygammaOf], input->storage(), {&input->storage()}, {order});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
@@ -524,32 +688,33 @@ namespace {
 constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
-TensorRef rad2deg_vjp_input(const TensorRef& g) { return mul(number<TensorRef>(Scalar(57.29577951308232)), g); }
+TensorRef rad2deg_vjp_input(const TensorRef& g) {
+  if (TensorRef fast = fused(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g})) return fast;
+  return mul(number<TensorRef>(Scalar(57.29577951308232)), g);
+}
 
-TensorRef rad2deg_tangent_input(const TensorRef& t) { return mul(number<TensorRef>(Scalar(57.29577951308232)), t); }
-
-TensorRef rad2deg_batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rad2deg(in[0]));
 }
 
-TensorRef rad2deg__batched(const TensorRef& input) {
+TP_COLD TensorRef rad2deg__batched(const TensorRef& input) {
   const batch::InPlace in(Rad2degBackward::schema_v1, {&input});
   ops::rad2deg_(in[0]);
   return input;
 }
 
-void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rad2deg_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rad2deg_tangent_input(wiring::tangent(input)));
+    sum = plus(std::move(sum), rad2deg_vjp_input(wiring::tangent(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec, loops[kRad2deg], {&input}); }
 TensorRef rad2deg(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg_batched(input);
   TensorRef out = wiring::wrap(rad2deg(input->storage()));
   if (wiring::records(input)) {
@@ -564,13 +729,13 @@ TensorRef rad2deg(const TensorRef& input) {
   return out;
 }
 TensorRef rad2deg_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rad2deg__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Rad2degBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rad2deg(input);
+    dual = rad2deg(wiring::before_change(input, input));
   Ref<Rad2degBackward> node;
   if (record) {
     node = make_node<Rad2degBackward>();
@@ -584,7 +749,7 @@ TensorRef rad2deg_(const TensorRef& input) {
   return input;
 }
 TensorRef rad2deg_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(Rad2degBackward::schema_v1, out_, rad2deg(input));
   wiring::check_out(Rad2degBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -624,33 +789,32 @@ constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
 
 TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(neg(square(out))), g);
 }
 
-TensorRef reciprocal_tangent_input(const TensorRef& out, const TensorRef& t) { return strong_mul(neg(square(out)), t); }
-
-TensorRef reciprocal_batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::reciprocal(in[0]));
 }
 
-TensorRef reciprocal__batched(const TensorRef& input) {
+TP_COLD TensorRef reciprocal__batched(const TensorRef& input) {
   const batch::InPlace in(ReciprocalBackward::schema_v1, {&input});
   ops::reciprocal_(in[0]);
   return input;
 }
 
-void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void reciprocal_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), reciprocal_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(reciprocal_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciprocalSpec, loops[kReciprocal], {&input}); }
 TensorRef reciprocal(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal_batched(input);
   TensorRef out = wiring::wrap(reciprocal(input->storage()));
   if (wiring::records(input)) {
@@ -666,13 +830,13 @@ TensorRef reciprocal(const TensorRef& input) {
   return out;
 }
 TensorRef reciprocal_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reciprocal__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReciprocalBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = reciprocal(input);
+    dual = reciprocal(wiring::before_change(input, input));
   Ref<ReciprocalBackward> node;
   if (record) {
     node = make_node<ReciprocalBackward>();
@@ -682,12 +846,12 @@ TensorRef reciprocal_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReciprocalSpec, loops[kReciprocal], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef reciprocal_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(ReciprocalBackward::schema_v1, out_, reciprocal(input));
   wiring::check_out(ReciprocalBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -727,37 +891,33 @@ constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
 constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
 
 TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &out})) return fast;
   return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
       constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef relu_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef relu_batched(const TensorRef& input) {
+TP_COLD TensorRef relu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu(in[0]));
 }
 
-TensorRef relu__batched(const TensorRef& input) {
+TP_COLD TensorRef relu__batched(const TensorRef& input) {
   const batch::InPlace in(ReluBackward::schema_v1, {&input});
   ops::relu_(in[0]);
   return input;
 }
 
-void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu_vjp_input(wiring::tangent(input), wiring::primal(out)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loops[kRelu], {&input}); }
 TensorRef relu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu_batched(input);
   TensorRef out = wiring::wrap(relu(input->storage()));
   if (wiring::records(input)) {
@@ -773,13 +933,13 @@ TensorRef relu(const TensorRef& input) {
   return out;
 }
 TensorRef relu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(ReluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu(input);
+    dual = relu(wiring::before_change(input, input));
   Ref<ReluBackward> node;
   if (record) {
     node = make_node<ReluBackward>();
@@ -789,8 +949,8 @@ TensorRef relu_(const TensorRef& input) {
   }
   kernels::elementwise_into(kReluSpec, loops[kRelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
@@ -821,39 +981,34 @@ constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
 constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
 
 TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &input})) return fast;
   return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
       constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
 }
 
-TensorRef relu6_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(t)), number<TensorRef>(Scalar(std::int64_t(1))))), t);
-}
-
-TensorRef relu6_batched(const TensorRef& input) {
+TP_COLD TensorRef relu6_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::relu6(in[0]));
 }
 
-TensorRef relu6__batched(const TensorRef& input) {
+TP_COLD TensorRef relu6__batched(const TensorRef& input) {
   const batch::InPlace in(Relu6Backward::schema_v1, {&input});
   ops::relu6_(in[0]);
   return input;
 }
 
-void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void relu6_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), relu6_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), relu6_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, loops[kRelu6], {&input}); }
 TensorRef relu6(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6_batched(input);
   TensorRef out = wiring::wrap(relu6(input->storage()));
   if (wiring::records(input)) {
@@ -869,20 +1024,20 @@ TensorRef relu6(const TensorRef& input) {
   return out;
 }
 TensorRef relu6_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return relu6__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(Relu6Backward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = relu6(input);
+    dual = relu6(wiring::before_change(input, input));
   Ref<Relu6Backward> node;
   if (record) {
     node = make_node<Relu6Backward>();
     Relu6Backward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kRelu6Spec, loops[kRelu6], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -915,18 +1070,18 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr ElementwiseSpec kRoundSpec{&RoundBackward::schema_v1, 1};
 
-TensorRef round_batched(const TensorRef& input) {
+TP_COLD TensorRef round_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::round(in[0]));
 }
 
-TensorRef round__batched(const TensorRef& input) {
+TP_COLD TensorRef round__batched(const TensorRef& input) {
   const batch::InPlace in(RoundBackward::schema_v1, {&input});
   ops::round_(in[0]);
   return input;
 }
 
-void round_set_tangent(const TensorRef& out) {
+TP_COLD void round_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -934,7 +1089,7 @@ void round_set_tangent(const TensorRef& out) {
 
 Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, loops[kRound], {&input}); }
 TensorRef round(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round_batched(input);
   TensorRef out = wiring::wrap(round(input->storage()));
   if (wiring::records(input)) {
@@ -949,13 +1104,13 @@ TensorRef round(const TensorRef& input) {
   return out;
 }
 TensorRef round_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return round__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RoundBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = round(input);
+    dual = round(wiring::before_change(input, input));
   Ref<RoundBackward> node;
   if (record) {
     node = make_node<RoundBackward>();
@@ -969,7 +1124,7 @@ TensorRef round_(const TensorRef& input) {
   return input;
 }
 TensorRef round_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RoundBackward::schema_v1, out_, round(input));
   wiring::check_out(RoundBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -992,6 +1147,80 @@ GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
   return grads;
 }
 
+// round(Tensor input, *, int decimals) -> Tensor out
+//   out = round_scaled(input, 10.0**decimals if decimals > 0 else 1.0, 10.0**(-decimals) if decimals < 0 else 1.0)
+
+namespace {
+constexpr OpSchema kRound1Schema{"round", "round(Tensor input, *, int decimals) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V round_1_compose(const V& input, std::int64_t decimals) {
+  return round_scaled(input, (decimals > std::int64_t(0) ? std::pow(double(10.0), double(decimals)) : 1.0),
+      (decimals < std::int64_t(0) ? std::pow(double(10.0), double(-decimals)) : 1.0));
+}
+}  // namespace
+
+Storage round(const Storage& input, std::int64_t decimals) {
+  return on_tensors([&] { return round(tensors_of(input), decimals); });
+}
+TensorRef round(const TensorRef& input, std::int64_t decimals) { return round_1_compose<TensorRef>(input, decimals); }
+TensorRef round_(const TensorRef& input, std::int64_t decimals) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kRound1Schema, input, round(batch::kept(input), decimals));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kRound1Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = round(wiring::before_change(input, input), decimals);
+  TensorRef result = record ? round(clone(input), decimals) : round(input, decimals);
+  kernels::copy_broadcast("round_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+//   out = round(input * up / down) / up * down
+//   d input: zero
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kRoundScaledSpec{&RoundScaledBackward::schema_v1, 1, 0, Promote::Float};
+
+TP_COLD TensorRef round_scaled_batched(const TensorRef& input, double up, double down) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::round_scaled(in[0], up, down));
+}
+}  // namespace
+
+Storage round_scaled(const Storage& input, double up, double down) {
+  check_dtype(RoundScaledBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kRoundScaledSpec, loops[kRoundScaled], {&input}, {up, down});
+}
+TensorRef round_scaled(const TensorRef& input, double up, double down) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return round_scaled_batched(input, up, down);
+  TensorRef out = wiring::wrap(round_scaled(input->storage(), up, down));
+  if (wiring::records(input)) {
+    auto node = make_node<RoundScaledBackward>();
+    RoundScaledBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  return out;
+}
+GradVec RoundScaledBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec RoundScaledBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
+
 // rsqrt(Tensor input) -> Tensor out
 //   out = rsqrt(input)
 //   d input = -0.5 * out**3
@@ -1002,36 +1231,33 @@ constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
 
 TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
 }
 
-TensorRef rsqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(-0.5)), pow(out, number<TensorRef>(Scalar(std::int64_t(3))))), t);
-}
-
-TensorRef rsqrt_batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::rsqrt(in[0]));
 }
 
-TensorRef rsqrt__batched(const TensorRef& input) {
+TP_COLD TensorRef rsqrt__batched(const TensorRef& input) {
   const batch::InPlace in(RsqrtBackward::schema_v1, {&input});
   ops::rsqrt_(in[0]);
   return input;
 }
 
-void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void rsqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), rsqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(rsqrt_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, loops[kRsqrt], {&input}); }
 TensorRef rsqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt_batched(input);
   TensorRef out = wiring::wrap(rsqrt(input->storage()));
   if (wiring::records(input)) {
@@ -1047,13 +1273,13 @@ TensorRef rsqrt(const TensorRef& input) {
   return out;
 }
 TensorRef rsqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return rsqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(RsqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = rsqrt(input);
+    dual = rsqrt(wiring::before_change(input, input));
   Ref<RsqrtBackward> node;
   if (record) {
     node = make_node<RsqrtBackward>();
@@ -1063,12 +1289,12 @@ TensorRef rsqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kRsqrtSpec, loops[kRsqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef rsqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(RsqrtBackward::schema_v1, out_, rsqrt(input));
   wiring::check_out(RsqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1108,22 +1334,20 @@ constexpr ElementwiseSpec kScaledModifiedBesselK0Spec{&ScaledModifiedBesselK0Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK0VjpInputSpec{&ScaledModifiedBesselK0Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k0(in[0]));
 }
 
-void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1132,7 +1356,7 @@ Storage scaled_modified_bessel_k0(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK0Spec, loops[kScaledModifiedBesselK0], {&input});
 }
 TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k0_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
   if (wiring::records(input)) {
@@ -1175,24 +1399,21 @@ constexpr ElementwiseSpec kScaledModifiedBesselK1Spec{&ScaledModifiedBesselK1Bac
 constexpr ElementwiseSpec kScaledModifiedBesselK1VjpInputSpec{&ScaledModifiedBesselK1Backward::schema_v1, 2};
 
 TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
       div(scaled_modified_bessel_k1(input), input), Scalar(1)), g);
 }
 
-TensorRef scaled_modified_bessel_k1_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
-      div(scaled_modified_bessel_k1(input), input), Scalar(1)), t);
-}
-
-TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k1_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::scaled_modified_bessel_k1(in[0]));
 }
 
-void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void scaled_modified_bessel_k1_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), scaled_modified_bessel_k1_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), scaled_modified_bessel_k1_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1201,7 +1422,7 @@ Storage scaled_modified_bessel_k1(const Storage& input) {
   return kernels::elementwise(kScaledModifiedBesselK1Spec, loops[kScaledModifiedBesselK1], {&input});
 }
 TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k1_batched(input);
   TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
   if (wiring::records(input)) {
@@ -1244,32 +1465,27 @@ constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
 
 TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &input})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
       g);
 }
 
-TensorRef selu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),
-      t);
-}
-
-TensorRef selu_batched(const TensorRef& input) {
+TP_COLD TensorRef selu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::selu(in[0]));
 }
 
-TensorRef selu__batched(const TensorRef& input) {
+TP_COLD TensorRef selu__batched(const TensorRef& input) {
   const batch::InPlace in(SeluBackward::schema_v1, {&input});
   ops::selu_(in[0]);
   return input;
 }
 
-void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void selu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), selu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), selu_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1279,7 +1495,7 @@ Storage selu(const Storage& input) {
   return kernels::elementwise(kSeluSpec, loops[kSelu], {&input});
 }
 TensorRef selu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu_batched(input);
   TensorRef out = wiring::wrap(selu(input->storage()));
   if (wiring::records(input)) {
@@ -1295,20 +1511,20 @@ TensorRef selu(const TensorRef& input) {
   return out;
 }
 TensorRef selu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return selu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SeluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = selu(input);
+    dual = selu(wiring::before_change(input, input));
   Ref<SeluBackward> node;
   if (record) {
     node = make_node<SeluBackward>();
     SeluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSeluSpec, loops[kSelu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -1330,302 +1546,6 @@ GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sgn(Tensor input) -> Tensor out
-//   out = sgn(input)
-//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
-//   saves: input, out
-
-namespace {
-constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
-
-template <class V>
-V sgn_vjp_input(const V& g, const V& input, const V& out) {
-  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
-}
-
-TensorRef sgn_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sgn(in[0]));
-}
-
-TensorRef sgn__batched(const TensorRef& input) {
-  const batch::InPlace in(SgnBackward::schema_v1, {&input});
-  ops::sgn_(in[0]);
-  return input;
-}
-
-void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
-        input->sizes(), input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
-TensorRef sgn(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sgn_batched(input);
-  TensorRef out = wiring::wrap(sgn(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.save(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(1, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
-  return out;
-}
-TensorRef sgn_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sgn__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SgnBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sgn(input);
-  Ref<SgnBackward> node;
-  if (record) {
-    node = make_node<SgnBackward>();
-    SgnBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
-  }
-  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(1, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
-  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
-  }
-  return out_;
-}
-GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sigmoid(Tensor input) -> Tensor out
-//   out = sigmoid(input)
-//   d input = out * (1 - out)
-//   saves: out
-
-namespace {
-constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
-
-TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
-  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
-}
-
-TensorRef sigmoid_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1))), t);
-}
-
-TensorRef sigmoid_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sigmoid(in[0]));
-}
-
-TensorRef sigmoid__batched(const TensorRef& input) {
-  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
-  ops::sigmoid_(in[0]);
-  return input;
-}
-
-void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), sigmoid_tangent_input(wiring::primal(out), wiring::tangent(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
-TensorRef sigmoid(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sigmoid_batched(input);
-  TensorRef out = wiring::wrap(sigmoid(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
-  return out;
-}
-TensorRef sigmoid_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sigmoid__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sigmoid(input);
-  Ref<SigmoidBackward> node;
-  if (record) {
-    node = make_node<SigmoidBackward>();
-    SigmoidBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
-  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
-  }
-  return out_;
-}
-GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// sign(Tensor input) -> Tensor out
-//   out = sign(input)
-//   d input = 0
-//   saves: nothing
-
-namespace {
-constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
-
-TensorRef sign_batched(const TensorRef& input) {
-  const batch::Broadcast in({&input});
-  return in.wrap(ops::sign(in[0]));
-}
-
-TensorRef sign__batched(const TensorRef& input) {
-  const batch::InPlace in(SignBackward::schema_v1, {&input});
-  ops::sign_(in[0]);
-  return input;
-}
-
-void sign_set_tangent(const TensorRef& out) {
-  TensorRef sum;
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
-TensorRef sign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sign_batched(input);
-  TensorRef out = wiring::wrap(sign(input->storage()));
-  if (wiring::records(input)) {
-    auto node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
-  return out;
-}
-TensorRef sign_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
-    return sign__batched(input);
-  const bool record = wiring::records(input);
-  wiring::check_inplace(SignBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sign(input);
-  Ref<SignBackward> node;
-  if (record) {
-    node = make_node<SignBackward>();
-    SignBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-  }
-  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
-    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
-  wiring::check_out(SignBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
-  }
-  return out_;
-}
-GradVec SignBackward::apply(std::span<Storage>) {
-  GradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
-  GraphGradVec grads(1);
-  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   return grads;
 }
 

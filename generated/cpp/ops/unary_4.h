@@ -5,6 +5,21 @@
 
 namespace tp::ops {
 
+// modified_bessel_i1(Tensor input) -> Tensor out
+class TP_API ModifiedBesselI1Backward final : public FuncOp<ModifiedBesselI1Backward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"modified_bessel_i1", "modified_bessel_i1(Tensor input) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "ModifiedBesselI1Backward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(ModifiedBesselI1Backward)
+};
+
 // modified_bessel_k0(Tensor input) -> Tensor out
 class TP_API ModifiedBesselK0Backward final : public FuncOp<ModifiedBesselK0Backward, 1, 1> {
  public:
@@ -33,6 +48,21 @@ class TP_API ModifiedBesselK1Backward final : public FuncOp<ModifiedBesselK1Back
 
  protected:
   TP_NODE_DISPOSE(ModifiedBesselK1Backward)
+};
+
+// nan_replaced(Tensor input, float none, float high, float low) -> Tensor out
+class TP_API NanReplacedBackward final : public FuncOp<NanReplacedBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"nan_replaced",
+      "nan_replaced(Tensor input, float none, float high, float low) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "NanReplacedBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NanReplacedBackward)
 };
 
 // ndtr(Tensor input) -> Tensor out
@@ -164,6 +194,21 @@ class TP_API RoundBackward final : public FuncOp<RoundBackward, 1, 0> {
   TP_NODE_DISPOSE(RoundBackward)
 };
 
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+class TP_API RoundScaledBackward final : public FuncOp<RoundScaledBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"round_scaled", "round_scaled(Tensor input, float up, float down) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "RoundScaledBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(RoundScaledBackward)
+};
+
 // rsqrt(Tensor input) -> Tensor out
 class TP_API RsqrtBackward final : public FuncOp<RsqrtBackward, 1, 1> {
  public:
@@ -222,47 +267,9 @@ class TP_API SeluBackward final : public FuncOp<SeluBackward, 1, 1> {
   TP_NODE_DISPOSE(SeluBackward)
 };
 
-// sgn(Tensor input) -> Tensor out
-class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
- public:
-  static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SgnBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SgnBackward)
-};
-
-// sigmoid(Tensor input) -> Tensor out
-class TP_API SigmoidBackward final : public FuncOp<SigmoidBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"sigmoid", "sigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SigmoidBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SigmoidBackward)
-};
-
-// sign(Tensor input) -> Tensor out
-class TP_API SignBackward final : public FuncOp<SignBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"sign", "sign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SignBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(SignBackward)
-};
+// modified_bessel_i1(Tensor input) -> Tensor out
+TP_API Storage modified_bessel_i1(const Storage& input);
+TP_API TensorRef modified_bessel_i1(const TensorRef& input);
 
 // modified_bessel_k0(Tensor input) -> Tensor out
 TP_API Storage modified_bessel_k0(const Storage& input);
@@ -271,6 +278,10 @@ TP_API TensorRef modified_bessel_k0(const TensorRef& input);
 // modified_bessel_k1(Tensor input) -> Tensor out
 TP_API Storage modified_bessel_k1(const Storage& input);
 TP_API TensorRef modified_bessel_k1(const TensorRef& input);
+
+// nan_replaced(Tensor input, float none, float high, float low) -> Tensor out
+TP_API Storage nan_replaced(const Storage& input, double none, double high, double low);
+TP_API TensorRef nan_replaced(const TensorRef& input, double none, double high, double low);
 
 // ndtr(Tensor input) -> Tensor out
 TP_API Storage ndtr(const Storage& input);
@@ -289,6 +300,7 @@ TP_API TensorRef neg_out(const TensorRef& input, const TensorRef& out_);
 // polygamma_of(Tensor input, int order) -> Tensor out
 TP_API Storage polygamma_of(const Storage& input, std::int64_t order);
 TP_API TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
+TP_API TensorRef polygamma_of_(const TensorRef& input, std::int64_t order);
 
 // rad2deg(Tensor input) -> Tensor out
 TP_API Storage rad2deg(const Storage& input);
@@ -318,6 +330,15 @@ TP_API TensorRef round(const TensorRef& input);
 TP_API TensorRef round_(const TensorRef& input);
 TP_API TensorRef round_out(const TensorRef& input, const TensorRef& out_);
 
+// round(Tensor input, *, int decimals) -> Tensor out
+TP_API Storage round(const Storage& input, std::int64_t decimals);
+TP_API TensorRef round(const TensorRef& input, std::int64_t decimals);
+TP_API TensorRef round_(const TensorRef& input, std::int64_t decimals);
+
+// round_scaled(Tensor input, float up, float down) -> Tensor out
+TP_API Storage round_scaled(const Storage& input, double up, double down);
+TP_API TensorRef round_scaled(const TensorRef& input, double up, double down);
+
 // rsqrt(Tensor input) -> Tensor out
 TP_API Storage rsqrt(const Storage& input);
 TP_API TensorRef rsqrt(const TensorRef& input);
@@ -336,23 +357,5 @@ TP_API TensorRef scaled_modified_bessel_k1(const TensorRef& input);
 TP_API Storage selu(const Storage& input);
 TP_API TensorRef selu(const TensorRef& input);
 TP_API TensorRef selu_(const TensorRef& input);
-
-// sgn(Tensor input) -> Tensor out
-TP_API Storage sgn(const Storage& input);
-TP_API TensorRef sgn(const TensorRef& input);
-TP_API TensorRef sgn_(const TensorRef& input);
-TP_API TensorRef sgn_out(const TensorRef& input, const TensorRef& out_);
-
-// sigmoid(Tensor input) -> Tensor out
-TP_API Storage sigmoid(const Storage& input);
-TP_API TensorRef sigmoid(const TensorRef& input);
-TP_API TensorRef sigmoid_(const TensorRef& input);
-TP_API TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_);
-
-// sign(Tensor input) -> Tensor out
-TP_API Storage sign(const Storage& input);
-TP_API TensorRef sign(const TensorRef& input);
-TP_API TensorRef sign_(const TensorRef& input);
-TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
 
 }  // namespace tp::ops

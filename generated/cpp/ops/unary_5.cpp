@@ -13,6 +13,10 @@ TP_DECLARE_LOOPS(unary_5)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(unary_5);
 enum : int {
+  kSgn,
+  kSigmoid,
+  kSigmoidVjpInput,
+  kSign,
   kSilu,
   kSiluVjpInput,
   kSin,
@@ -64,16 +68,309 @@ Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage sgn(const Storage& input);
-TensorRef sgn(const TensorRef& input);
-Storage sigmoid(const Storage& input);
-TensorRef sigmoid(const TensorRef& input);
+Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
+TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
+
+// sgn(Tensor input) -> Tensor out
+//   out = sgn(input)
+//   vjp input = where(is_complex(dtype(input)), sgn_backward(g, input, out), zeros_like(g))
+//   saves: input, out
+
+namespace {
+constexpr ElementwiseSpec kSgnSpec{&SgnBackward::schema_v1, 1};
+
+template <class V>
+V sgn_vjp_input(const V& g, const V& input, const V& out) {
+  return (is_complex(dtype(input)) ? sgn_backward(g, input, out) : zeros_like(g, std::nullopt));
+}
+
+TP_COLD TensorRef sgn_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sgn(in[0]));
+}
+
+TP_COLD TensorRef sgn__batched(const TensorRef& input) {
+  const batch::InPlace in(SgnBackward::schema_v1, {&input});
+  ops::sgn_(in[0]);
+  return input;
+}
+
+TP_COLD void sgn_set_tangent(const TensorRef& out, const TensorRef& input) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(sgn_vjp_input<TensorRef>(g, wiring::primal(input), wiring::primal(out)),
+        input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[kSgn], {&input}); }
+TensorRef sgn(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sgn_batched(input);
+  TensorRef out = wiring::wrap(sgn(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sgn_set_tangent(out, input); });
+  return out;
+}
+TensorRef sgn_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sgn__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SgnBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sgn(wiring::before_change(input, input));
+  Ref<SgnBackward> node;
+  if (record) {
+    node = make_node<SgnBackward>();
+    SgnBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.save(0, wiring::copied(input));
+  }
+  kernels::elementwise_into(kSgnSpec, loops[kSgn], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(1, input);
+  return input;
+}
+TensorRef sgn_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SgnBackward::schema_v1, out_, sgn(input));
+  wiring::check_out(SgnBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SgnBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSgnSpec, loops[kSgn], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SgnBackward::schema_v1, out_, sgn(input->storage()));
+  }
+  return out_;
+}
+GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// sigmoid(Tensor input) -> Tensor out
+//   out = sigmoid(input)
+//   d input = out * (1 - out)
+//   saves: out
+
+namespace {
+constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
+
+TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
+  return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
+}
+
+TP_COLD TensorRef sigmoid_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sigmoid(in[0]));
+}
+
+TP_COLD TensorRef sigmoid__batched(const TensorRef& input) {
+  const batch::InPlace in(SigmoidBackward::schema_v1, {&input});
+  ops::sigmoid_(in[0]);
+  return input;
+}
+
+TP_COLD void sigmoid_set_tangent(const TensorRef& out, const TensorRef& input) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), conj_of(sigmoid_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec, loops[kSigmoid], {&input}); }
+TensorRef sigmoid(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sigmoid_batched(input);
+  TensorRef out = wiring::wrap(sigmoid(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SigmoidBackward>();
+    SigmoidBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sigmoid_set_tangent(out, input); });
+  return out;
+}
+TensorRef sigmoid_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sigmoid__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SigmoidBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sigmoid(wiring::before_change(input, input));
+  Ref<SigmoidBackward> node;
+  if (record) {
+    node = make_node<SigmoidBackward>();
+    SigmoidBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
+  return input;
+}
+TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SigmoidBackward::schema_v1, out_, sigmoid(input));
+  wiring::check_out(SigmoidBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SigmoidBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSigmoidSpec, loops[kSigmoid], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SigmoidBackward::schema_v1, out_, sigmoid(input->storage()));
+  }
+  return out_;
+}
+GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// sign(Tensor input) -> Tensor out
+//   out = sign(input)
+//   d input = 0
+//   saves: nothing
+
+namespace {
+constexpr ElementwiseSpec kSignSpec{&SignBackward::schema_v1, 1};
+
+TP_COLD TensorRef sign_batched(const TensorRef& input) {
+  const batch::Broadcast in({&input});
+  return in.wrap(ops::sign(in[0]));
+}
+
+TP_COLD TensorRef sign__batched(const TensorRef& input) {
+  const batch::InPlace in(SignBackward::schema_v1, {&input});
+  ops::sign_(in[0]);
+  return input;
+}
+
+TP_COLD void sign_set_tangent(const TensorRef& out) {
+  TensorRef sum;
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loops[kSign], {&input}); }
+TensorRef sign(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sign_batched(input);
+  TensorRef out = wiring::wrap(sign(input->storage()));
+  if (wiring::records(input)) {
+    auto node = make_node<SignBackward>();
+    SignBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { sign_set_tangent(out); });
+  return out;
+}
+TensorRef sign_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return sign__batched(input);
+  const bool record = wiring::records(input);
+  wiring::check_inplace(SignBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = sign(wiring::before_change(input, input));
+  Ref<SignBackward> node;
+  if (record) {
+    node = make_node<SignBackward>();
+    SignBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+  }
+  kernels::elementwise_into(kSignSpec, loops[kSign], input->storage(), {&input->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef sign_out(const TensorRef& input, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, out_)))
+    return batch::assign_out(SignBackward::schema_v1, out_, sign(input));
+  wiring::check_out(SignBackward::schema_v1, out_, {&input});
+  const Storage* const operands[] = {&input->storage()};
+  if (kernels::broadcast_shapes(SignBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kSignSpec, loops[kSign], out_->storage(), {&input->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(SignBackward::schema_v1, out_, sign(input->storage()));
+  }
+  return out_;
+}
+GradVec SignBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SignBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // silu(Tensor input) -> Tensor out
 //   out = input * sigmoid(input)
@@ -85,30 +382,26 @@ constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
 TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
       sigmoid(input), Scalar(1))), input), Scalar(1))), g);
 }
 
-TensorRef silu_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
-      sigmoid(input), Scalar(1))), input), Scalar(1)), t);
-}
-
-TensorRef silu_batched(const TensorRef& input) {
+TP_COLD TensorRef silu_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::silu(in[0]));
 }
 
-TensorRef silu__batched(const TensorRef& input) {
+TP_COLD TensorRef silu__batched(const TensorRef& input) {
   const batch::InPlace in(SiluBackward::schema_v1, {&input});
   ops::silu_(in[0]);
   return input;
 }
 
-void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void silu_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), silu_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(silu_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -118,7 +411,7 @@ Storage silu(const Storage& input) {
   return kernels::elementwise(kSiluSpec, loops[kSilu], {&input});
 }
 TensorRef silu(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu_batched(input);
   TensorRef out = wiring::wrap(silu(input->storage()));
   if (wiring::records(input)) {
@@ -134,20 +427,20 @@ TensorRef silu(const TensorRef& input) {
   return out;
 }
 TensorRef silu_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return silu__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SiluBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = silu(input);
+    dual = silu(wiring::before_change(input, input));
   Ref<SiluBackward> node;
   if (record) {
     node = make_node<SiluBackward>();
     SiluBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSiluSpec, loops[kSilu], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -181,32 +474,33 @@ namespace {
 constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
 
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cos(input)), g); }
+TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cos(input)), g);
+}
 
-TensorRef sin_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cos(input), t); }
-
-TensorRef sin_batched(const TensorRef& input) {
+TP_COLD TensorRef sin_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sin(in[0]));
 }
 
-TensorRef sin__batched(const TensorRef& input) {
+TP_COLD TensorRef sin__batched(const TensorRef& input) {
   const batch::InPlace in(SinBackward::schema_v1, {&input});
   ops::sin_(in[0]);
   return input;
 }
 
-void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sin_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sin_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sin_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[kSin], {&input}); }
 TensorRef sin(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin_batched(input);
   TensorRef out = wiring::wrap(sin(input->storage()));
   if (wiring::records(input)) {
@@ -222,20 +516,20 @@ TensorRef sin(const TensorRef& input) {
   return out;
 }
 TensorRef sin_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sin__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sin(input);
+    dual = sin(wiring::before_change(input, input));
   Ref<SinBackward> node;
   if (record) {
     node = make_node<SinBackward>();
     SinBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinSpec, loops[kSin], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -243,7 +537,7 @@ TensorRef sin_(const TensorRef& input) {
   return input;
 }
 TensorRef sin_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinBackward::schema_v1, out_, sin(input));
   wiring::check_out(SinBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -283,6 +577,7 @@ constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
 
 TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
       mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
       sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
@@ -296,42 +591,28 @@ TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
       div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
 }
 
-TensorRef sinc_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
-      mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), square(input)),
-      sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
-      square(input)), sub(number<TensorRef>(Scalar(2.2045855379188714e-05)),
-      mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
-      double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
-      Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), t);
-}
-
-TensorRef sinc_batched(const TensorRef& input) {
+TP_COLD TensorRef sinc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sinc(in[0]));
 }
 
-TensorRef sinc__batched(const TensorRef& input) {
+TP_COLD TensorRef sinc__batched(const TensorRef& input) {
   const batch::InPlace in(SincBackward::schema_v1, {&input});
   ops::sinc_(in[0]);
   return input;
 }
 
-void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), sinc_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loops[kSinc], {&input}); }
 TensorRef sinc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc_batched(input);
   TensorRef out = wiring::wrap(sinc(input->storage()));
   if (wiring::records(input)) {
@@ -347,20 +628,20 @@ TensorRef sinc(const TensorRef& input) {
   return out;
 }
 TensorRef sinc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SincBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinc(input);
+    dual = sinc(wiring::before_change(input, input));
   Ref<SincBackward> node;
   if (record) {
     node = make_node<SincBackward>();
     SincBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSincSpec, loops[kSinc], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -368,7 +649,7 @@ TensorRef sinc_(const TensorRef& input) {
   return input;
 }
 TensorRef sinc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SincBackward::schema_v1, out_, sinc(input));
   wiring::check_out(SincBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -407,32 +688,33 @@ namespace {
 constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
 
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) { return strong_mul(conj_of(cosh(input)), g); }
+TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &input})) return fast;
+  return strong_mul(conj_of(cosh(input)), g);
+}
 
-TensorRef sinh_tangent_input(const TensorRef& input, const TensorRef& t) { return strong_mul(cosh(input), t); }
-
-TensorRef sinh_batched(const TensorRef& input) {
+TP_COLD TensorRef sinh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sinh(in[0]));
 }
 
-TensorRef sinh__batched(const TensorRef& input) {
+TP_COLD TensorRef sinh__batched(const TensorRef& input) {
   const batch::InPlace in(SinhBackward::schema_v1, {&input});
   ops::sinh_(in[0]);
   return input;
 }
 
-void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sinh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinh_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sinh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loops[kSinh], {&input}); }
 TensorRef sinh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh_batched(input);
   TensorRef out = wiring::wrap(sinh(input->storage()));
   if (wiring::records(input)) {
@@ -448,20 +730,20 @@ TensorRef sinh(const TensorRef& input) {
   return out;
 }
 TensorRef sinh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sinh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SinhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sinh(input);
+    dual = sinh(wiring::before_change(input, input));
   Ref<SinhBackward> node;
   if (record) {
     node = make_node<SinhBackward>();
     SinhBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSinhSpec, loops[kSinh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -469,7 +751,7 @@ TensorRef sinh_(const TensorRef& input) {
   return input;
 }
 TensorRef sinh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SinhBackward::schema_v1, out_, sinh(input));
   wiring::check_out(SinhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -509,24 +791,21 @@ constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
 
 TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
+  if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
+      threshold})) return fast;
   return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
       number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
 }
 
-TensorRef softplus_tangent_input(const TensorRef& input, double beta, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), t);
-}
-
-TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
+TP_COLD TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softplus(in[0], beta, threshold));
 }
 
-void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
+TP_COLD void softplus_set_tangent(const TensorRef& out, const TensorRef& input, double beta, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softplus_tangent_input(wiring::primal(input), beta, threshold, wiring::tangent(input)));
+    sum = plus(std::move(sum), softplus_vjp_input(wiring::tangent(input), wiring::primal(input), beta, threshold));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -536,7 +815,7 @@ Storage softplus(const Storage& input, double beta, double threshold) {
   return kernels::elementwise(kSoftplusSpec, loops[kSoftplus], {&input}, {beta, threshold});
 }
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softplus_batched(input, beta, threshold);
   TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
   if (wiring::records(input)) {
@@ -581,26 +860,21 @@ constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
 
 TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+  if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
       where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
       number<TensorRef>(Scalar(std::int64_t(0))))), g);
 }
 
-TensorRef softshrink_tangent_input(const TensorRef& input, double lambd, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(t)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), t);
-}
-
-TensorRef softshrink_batched(const TensorRef& input, double lambd) {
+TP_COLD TensorRef softshrink_batched(const TensorRef& input, double lambd) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softshrink(in[0], lambd));
 }
 
-void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
+TP_COLD void softshrink_set_tangent(const TensorRef& out, const TensorRef& input, double lambd) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softshrink_tangent_input(wiring::primal(input), lambd, wiring::tangent(input)));
+    sum = plus(std::move(sum), softshrink_vjp_input(wiring::tangent(input), wiring::primal(input), lambd));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -610,7 +884,7 @@ Storage softshrink(const Storage& input, double lambd) {
   return kernels::elementwise(kSoftshrinkSpec, loops[kSoftshrink], {&input}, {lambd});
 }
 TensorRef softshrink(const TensorRef& input, double lambd) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softshrink_batched(input, lambd);
   TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
   if (wiring::records(input)) {
@@ -654,36 +928,28 @@ constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Prom
 constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
 
 TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1)))), Scalar(1)), g);
 }
 
-TensorRef softsign_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
-      abs(input), Scalar(1)))), Scalar(1)), t);
-}
-
-TensorRef softsign_batched(const TensorRef& input) {
+TP_COLD TensorRef softsign_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::softsign(in[0]));
 }
 
-void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), softsign_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage softsign(const Storage& input) {
-  check_dtype(SoftsignBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input});
-}
+Storage softsign(const Storage& input) { return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input}); }
 TensorRef softsign(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return softsign_batched(input);
   TensorRef out = wiring::wrap(softsign(input->storage()));
   if (wiring::records(input)) {
@@ -726,6 +992,8 @@ constexpr ElementwiseSpec kSphericalBesselJ0Spec{&SphericalBesselJ0Backward::sch
 constexpr ElementwiseSpec kSphericalBesselJ0VjpInputSpec{&SphericalBesselJ0Backward::schema_v1, 2};
 
 TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
+      &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
       add(number<TensorRef>(Scalar(0.03333333333333333)), mul(square(input), sub(mul(square(input),
       sub(number<TensorRef>(Scalar(2.2045855379188714e-05)), mul(number<TensorRef>(Scalar(2.505210838544172e-07)),
@@ -734,24 +1002,15 @@ TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& inp
       Scalar(1)), input)), g);
 }
 
-TensorRef spherical_bessel_j0_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
-      add(number<TensorRef>(Scalar(0.03333333333333333)), mul(square(input), sub(mul(square(input),
-      sub(number<TensorRef>(Scalar(2.2045855379188714e-05)), mul(number<TensorRef>(Scalar(2.505210838544172e-07)),
-      square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)), Scalar(1))), Scalar(1))),
-      number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))), div(sub(cos(input), spherical_bessel_j0(input),
-      Scalar(1)), input)), t);
-}
-
-TensorRef spherical_bessel_j0_batched(const TensorRef& input) {
+TP_COLD TensorRef spherical_bessel_j0_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::spherical_bessel_j0(in[0]));
 }
 
-void spherical_bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void spherical_bessel_j0_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), spherical_bessel_j0_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), spherical_bessel_j0_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -760,7 +1019,7 @@ Storage spherical_bessel_j0(const Storage& input) {
   return kernels::elementwise(kSphericalBesselJ0Spec, loops[kSphericalBesselJ0], {&input});
 }
 TensorRef spherical_bessel_j0(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return spherical_bessel_j0_batched(input);
   TensorRef out = wiring::wrap(spherical_bessel_j0(input->storage()));
   if (wiring::records(input)) {
@@ -803,35 +1062,32 @@ constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
 
 TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
 }
 
-TensorRef sqrt_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(div(number<TensorRef>(Scalar(0.5)), out), t);
-}
-
-TensorRef sqrt_batched(const TensorRef& input) {
+TP_COLD TensorRef sqrt_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::sqrt(in[0]));
 }
 
-TensorRef sqrt__batched(const TensorRef& input) {
+TP_COLD TensorRef sqrt__batched(const TensorRef& input) {
   const batch::InPlace in(SqrtBackward::schema_v1, {&input});
   ops::sqrt_(in[0]);
   return input;
 }
 
-void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void sqrt_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sqrt_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(sqrt_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loops[kSqrt], {&input}); }
 TensorRef sqrt(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt_batched(input);
   TensorRef out = wiring::wrap(sqrt(input->storage()));
   if (wiring::records(input)) {
@@ -847,13 +1103,13 @@ TensorRef sqrt(const TensorRef& input) {
   return out;
 }
 TensorRef sqrt_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return sqrt__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SqrtBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = sqrt(input);
+    dual = sqrt(wiring::before_change(input, input));
   Ref<SqrtBackward> node;
   if (record) {
     node = make_node<SqrtBackward>();
@@ -863,12 +1119,12 @@ TensorRef sqrt_(const TensorRef& input) {
   }
   kernels::elementwise_into(kSqrtSpec, loops[kSqrt], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SqrtBackward::schema_v1, out_, sqrt(input));
   wiring::check_out(SqrtBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -908,35 +1164,32 @@ constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
 constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
 
 TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
 
-TensorRef square_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), t);
-}
-
-TensorRef square_batched(const TensorRef& input) {
+TP_COLD TensorRef square_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::square(in[0]));
 }
 
-TensorRef square__batched(const TensorRef& input) {
+TP_COLD TensorRef square__batched(const TensorRef& input) {
   const batch::InPlace in(SquareBackward::schema_v1, {&input});
   ops::square_(in[0]);
   return input;
 }
 
-void square_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void square_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), square_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(square_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
 TensorRef square(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square_batched(input);
   TensorRef out = wiring::wrap(square(input->storage()));
   if (wiring::records(input)) {
@@ -952,20 +1205,20 @@ TensorRef square(const TensorRef& input) {
   return out;
 }
 TensorRef square_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return square__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(SquareBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = square(input);
+    dual = square(wiring::before_change(input, input));
   Ref<SquareBackward> node;
   if (record) {
     node = make_node<SquareBackward>();
     SquareBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
@@ -973,7 +1226,7 @@ TensorRef square_(const TensorRef& input) {
   return input;
 }
 TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
   wiring::check_out(SquareBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1013,35 +1266,32 @@ constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float
 constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
 
 TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
-TensorRef tan_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-TensorRef tan_batched(const TensorRef& input) {
+TP_COLD TensorRef tan_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tan(in[0]));
 }
 
-TensorRef tan__batched(const TensorRef& input) {
+TP_COLD TensorRef tan__batched(const TensorRef& input) {
   const batch::InPlace in(TanBackward::schema_v1, {&input});
   ops::tan_(in[0]);
   return input;
 }
 
-void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tan_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tan_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tan_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[kTan], {&input}); }
 TensorRef tan(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan_batched(input);
   TensorRef out = wiring::wrap(tan(input->storage()));
   if (wiring::records(input)) {
@@ -1057,13 +1307,13 @@ TensorRef tan(const TensorRef& input) {
   return out;
 }
 TensorRef tan_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tan__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tan(input);
+    dual = tan(wiring::before_change(input, input));
   Ref<TanBackward> node;
   if (record) {
     node = make_node<TanBackward>();
@@ -1073,12 +1323,12 @@ TensorRef tan_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanSpec, loops[kTan], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tan_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanBackward::schema_v1, out_, tan(input));
   wiring::check_out(TanBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1118,35 +1368,32 @@ constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Flo
 constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
 
 TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
+  if (TensorRef fast = fused(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
 
-TensorRef tanh_tangent_input(const TensorRef& out, const TensorRef& t) {
-  return strong_mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1)), t);
-}
-
-TensorRef tanh_batched(const TensorRef& input) {
+TP_COLD TensorRef tanh_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tanh(in[0]));
 }
 
-TensorRef tanh__batched(const TensorRef& input) {
+TP_COLD TensorRef tanh__batched(const TensorRef& input) {
   const batch::InPlace in(TanhBackward::schema_v1, {&input});
   ops::tanh_(in[0]);
   return input;
 }
 
-void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tanh_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanh_tangent_input(wiring::primal(out), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tanh_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loops[kTanh], {&input}); }
 TensorRef tanh(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh_batched(input);
   TensorRef out = wiring::wrap(tanh(input->storage()));
   if (wiring::records(input)) {
@@ -1162,13 +1409,13 @@ TensorRef tanh(const TensorRef& input) {
   return out;
 }
 TensorRef tanh_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanh__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TanhBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = tanh(input);
+    dual = tanh(wiring::before_change(input, input));
   Ref<TanhBackward> node;
   if (record) {
     node = make_node<TanhBackward>();
@@ -1178,12 +1425,12 @@ TensorRef tanh_(const TensorRef& input) {
   }
   kernels::elementwise_into(kTanhSpec, loops[kTanh], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
-  if (node) node->save(0, input);
   if (dual) wiring::take_tangents(input, dual);
+  if (node) node->save(0, input);
   return input;
 }
 TensorRef tanh_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TanhBackward::schema_v1, out_, tanh(input));
   wiring::check_out(TanhBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
@@ -1223,32 +1470,26 @@ constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, 
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
 TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(square(tanh(input))), g);
 }
 
-TensorRef tanhshrink_tangent_input(const TensorRef& input, const TensorRef& t) {
-  return strong_mul(square(tanh(input)), t);
-}
-
-TensorRef tanhshrink_batched(const TensorRef& input) {
+TP_COLD TensorRef tanhshrink_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::tanhshrink(in[0]));
 }
 
-void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void tanhshrink_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), tanhshrink_tangent_input(wiring::primal(input), wiring::tangent(input)));
+    sum = plus(std::move(sum), conj_of(tanhshrink_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage tanhshrink(const Storage& input) {
-  check_dtype(TanhshrinkBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
-  return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input});
-}
+Storage tanhshrink(const Storage& input) { return kernels::elementwise(kTanhshrinkSpec, loops[kTanhshrink], {&input}); }
 TensorRef tanhshrink(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tanhshrink_batched(input);
   TensorRef out = wiring::wrap(tanhshrink(input->storage()));
   if (wiring::records(input)) {
@@ -1291,30 +1532,26 @@ constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Pr
 constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
 
 TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
+  if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
       dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
 }
 
-TensorRef threshold_tangent_input(const TensorRef& input, double threshold, const TensorRef& t) {
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(t)), number<TensorRef>(Scalar(std::int64_t(0)))), t);
-}
-
-TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::threshold(in[0], threshold, value));
 }
 
-TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
   const batch::InPlace in(ThresholdBackward::schema_v1, {&input});
   ops::threshold_(in[0], threshold, value);
   return input;
 }
 
-void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
+TP_COLD void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), threshold_tangent_input(wiring::primal(input), threshold, wiring::tangent(input)));
+    sum = plus(std::move(sum), threshold_vjp_input(wiring::tangent(input), wiring::primal(input), threshold));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1323,7 +1560,7 @@ Storage threshold(const Storage& input, double threshold, double value) {
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
 TensorRef threshold(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
   if (wiring::records(input)) {
@@ -1340,13 +1577,13 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
   return out;
 }
 TensorRef threshold_(const TensorRef& input, double threshold, double value) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return threshold__batched(input, threshold, value);
   const bool record = wiring::records(input);
   wiring::check_inplace(ThresholdBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = ops::threshold(input, threshold, value);
+    dual = ops::threshold(wiring::before_change(input, input), threshold, value);
   Ref<ThresholdBackward> node;
   if (record) {
     node = make_node<ThresholdBackward>();
@@ -1354,7 +1591,7 @@ TensorRef threshold_(const TensorRef& input, double threshold, double value) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.threshold_ = threshold;
-    back.save(0, wiring::wrap(copy_of(input->storage())));
+    back.save(0, wiring::copied(input));
   }
   kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
       value});
@@ -1388,18 +1625,18 @@ GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_
 namespace {
 constexpr ElementwiseSpec kTruncSpec{&TruncBackward::schema_v1, 1};
 
-TensorRef trunc_batched(const TensorRef& input) {
+TP_COLD TensorRef trunc_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::trunc(in[0]));
 }
 
-TensorRef trunc__batched(const TensorRef& input) {
+TP_COLD TensorRef trunc__batched(const TensorRef& input) {
   const batch::InPlace in(TruncBackward::schema_v1, {&input});
   ops::trunc_(in[0]);
   return input;
 }
 
-void trunc_set_tangent(const TensorRef& out) {
+TP_COLD void trunc_set_tangent(const TensorRef& out) {
   TensorRef sum;
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1407,7 +1644,7 @@ void trunc_set_tangent(const TensorRef& out) {
 
 Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, loops[kTrunc], {&input}); }
 TensorRef trunc(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc_batched(input);
   TensorRef out = wiring::wrap(trunc(input->storage()));
   if (wiring::records(input)) {
@@ -1422,13 +1659,13 @@ TensorRef trunc(const TensorRef& input) {
   return out;
 }
 TensorRef trunc_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return trunc__batched(input);
   const bool record = wiring::records(input);
   wiring::check_inplace(TruncBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = trunc(input);
+    dual = trunc(wiring::before_change(input, input));
   Ref<TruncBackward> node;
   if (record) {
     node = make_node<TruncBackward>();
@@ -1442,7 +1679,7 @@ TensorRef trunc_(const TensorRef& input) {
   return input;
 }
 TensorRef trunc_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input, out_))
+  if (TP_UNLIKELY(batch::any(input, out_)))
     return batch::assign_out(TruncBackward::schema_v1, out_, trunc(input));
   wiring::check_out(TruncBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};

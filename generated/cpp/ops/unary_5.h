@@ -5,6 +5,48 @@
 
 namespace tp::ops {
 
+// sgn(Tensor input) -> Tensor out
+class TP_API SgnBackward final : public FuncOp<SgnBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"sgn", "sgn(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SgnBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SgnBackward)
+};
+
+// sigmoid(Tensor input) -> Tensor out
+class TP_API SigmoidBackward final : public FuncOp<SigmoidBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"sigmoid", "sigmoid(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SigmoidBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SigmoidBackward)
+};
+
+// sign(Tensor input) -> Tensor out
+class TP_API SignBackward final : public FuncOp<SignBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"sign", "sign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SignBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(SignBackward)
+};
+
 // silu(Tensor input) -> Tensor out
 class TP_API SiluBackward final : public FuncOp<SiluBackward, 1, 1> {
  public:
@@ -225,6 +267,24 @@ class TP_API TruncBackward final : public FuncOp<TruncBackward, 1, 0> {
  protected:
   TP_NODE_DISPOSE(TruncBackward)
 };
+
+// sgn(Tensor input) -> Tensor out
+TP_API Storage sgn(const Storage& input);
+TP_API TensorRef sgn(const TensorRef& input);
+TP_API TensorRef sgn_(const TensorRef& input);
+TP_API TensorRef sgn_out(const TensorRef& input, const TensorRef& out_);
+
+// sigmoid(Tensor input) -> Tensor out
+TP_API Storage sigmoid(const Storage& input);
+TP_API TensorRef sigmoid(const TensorRef& input);
+TP_API TensorRef sigmoid_(const TensorRef& input);
+TP_API TensorRef sigmoid_out(const TensorRef& input, const TensorRef& out_);
+
+// sign(Tensor input) -> Tensor out
+TP_API Storage sign(const Storage& input);
+TP_API TensorRef sign(const TensorRef& input);
+TP_API TensorRef sign_(const TensorRef& input);
+TP_API TensorRef sign_out(const TensorRef& input, const TensorRef& out_);
 
 // silu(Tensor input) -> Tensor out
 TP_API Storage silu(const Storage& input);

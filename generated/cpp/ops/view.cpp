@@ -50,7 +50,7 @@ V as_strided_vjp_input(const V& g, const Shape& input_shape, const Dims& size, c
   return as_strided_backward(g, input_shape, size, stride, storage_offset);
 }
 
-TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dims& stride,
+TP_COLD TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
   const auto call = [&](const TensorRef& input) { return ops::as_strided(input, size, stride, storage_offset); };
   const auto loop = [&] { return batch::loop({AsStridedBackward::schema_v1, {input}},
@@ -58,7 +58,7 @@ TensorRef as_strided_batched(const TensorRef& input, const Dims& size, const Dim
   return batch::rules::as_strided(AsStridedBackward::schema_v1, call, loop, input, size, stride, storage_offset);
 }
 
-void as_strided_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size, const Dims& stride,
+TP_COLD void as_strided_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
   wiring::set_tangent(out, as_tangent(as_strided(wiring::tangent(input), size, stride, storage_offset), out));
 }
@@ -70,7 +70,7 @@ Storage as_strided(const Storage& input, const Dims& size, const Dims& stride,
 }
 TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return as_strided_batched(input, size, stride, storage_offset);
   TensorRef out = view_or_wrap(input, as_strided(input->storage(), size, stride, storage_offset), "as_strided");
   if (wiring::records(input)) {
@@ -89,24 +89,25 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
 }
 TensorRef as_strided_(const TensorRef& input, const Dims& size, const Dims& stride,
     std::optional<std::int64_t> storage_offset) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, as_strided(input, size, stride, storage_offset));
   const bool record = wiring::records(input);
   wiring::check_inplace(AsStridedBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = as_strided(input, size, stride, storage_offset);
+  Storage shown = as_strided(input->storage(), size, stride, storage_offset);
   Ref<AsStridedBackward> node;
   if (record) {
     node = make_node<AsStridedBackward>();
     AsStridedBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
     back.size_ = size;
     back.stride_ = stride;
     back.storage_offset_ = storage_offset;
   }
-  input->set_storage(as_strided(input->storage(), size, stride, storage_offset));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -139,13 +140,14 @@ namespace {
 template <class V>
 V chunk_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> chunk_batched(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> chunk_batched(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
   const batch::Leading in(ChunkBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::chunk(in[0], chunks, dim_));
 }
 
-void chunk_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
+TP_COLD void chunk_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t chunks,
+    std::int64_t dim) {
   const std::vector<TensorRef> t = chunk(wiring::tangent(input), chunks, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -155,7 +157,7 @@ std::vector<Storage> chunk(const Storage& input, std::int64_t chunks, std::int64
   return kernels::chunk(ChunkBackward::schema_v1, input, chunks, dim);
 }
 std::vector<TensorRef> chunk(const TensorRef& input, std::int64_t chunks, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return chunk_batched(input, chunks, dim);
   std::vector<TensorRef> out;
   for (Storage& s : chunk(input->storage(), chunks, dim))
@@ -199,7 +201,7 @@ GraphGradVec ChunkBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 namespace {
 constexpr OpSchema kDetachSchema{"detach", "detach(Tensor input) -> Tensor out", 1, Amp::Keep, true};
 
-TensorRef detach_batched(const TensorRef& input) {
+TP_COLD TensorRef detach_batched(const TensorRef& input) {
   const batch::Leading in(kDetachSchema, {input});
   return in.wrap(ops::detach(in[0]));
 }
@@ -207,7 +209,7 @@ TensorRef detach_batched(const TensorRef& input) {
 
 Storage detach(const Storage& input) { return kernels::alias(kDetachSchema, input); }
 TensorRef detach(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return detach_batched(input);
   TensorRef out = wiring::wrap(detach(input->storage()));
   return out;
@@ -224,14 +226,14 @@ V diagonal_vjp_input(const V& g, const Shape& input_shape, std::int64_t offset, 
   return diagonal_backward(g, input_shape, offset, dim1, dim2);
 }
 
-TensorRef diagonal_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+TP_COLD TensorRef diagonal_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   const batch::Leading in(DiagonalBackward::schema_v1, {input});
   const auto dim1_ = in.dim(dim1);
   const auto dim2_ = in.dim(dim2);
   return in.wrap(ops::diagonal(in[0], offset, dim1_, dim2_));
 }
 
-void diagonal_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset, std::int64_t dim1,
+TP_COLD void diagonal_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset, std::int64_t dim1,
     std::int64_t dim2) {
   wiring::set_tangent(out, as_tangent(diagonal(wiring::tangent(input), offset, dim1, dim2), out));
 }
@@ -241,7 +243,7 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
   return kernels::diagonal(DiagonalBackward::schema_v1, input, offset, dim1, dim2);
 }
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return diagonal_batched(input, offset, dim1, dim2);
   TensorRef out = view_or_wrap(input, diagonal(input->storage(), offset, dim1, dim2), "diagonal");
   if (wiring::records(input)) {
@@ -286,13 +288,13 @@ namespace {
 template <class V>
 V expand_vjp_input(const V& g, const Shape& input_shape) { return sum_to(g, input_shape); }
 
-TensorRef expand_batched(const TensorRef& input, const Dims& size) {
+TP_COLD TensorRef expand_batched(const TensorRef& input, const Dims& size) {
   batch::Leading in(ExpandBackward::schema_v1, {input});
   const auto size_ = in.expanded(size);
   return in.wrap(ops::expand(in[0], size_));
 }
 
-void expand_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+TP_COLD void expand_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
   wiring::set_tangent(out, as_tangent(expand(wiring::tangent(input), size), out));
 }
 }  // namespace
@@ -301,7 +303,7 @@ Storage expand(const Storage& input, const Dims& size) {
   return kernels::expand(ExpandBackward::schema_v1, input, size);
 }
 TensorRef expand(const TensorRef& input, const Dims& size) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return expand_batched(input, size);
   TensorRef out = view_or_wrap(input, expand(input->storage(), size), "expand");
   if (wiring::records(input)) {
@@ -341,14 +343,15 @@ namespace {
 template <class V>
 V movedim_vjp_input(const V& g, const Dims& destination, const Dims& source) { return movedim(g, destination, source); }
 
-TensorRef movedim_batched(const TensorRef& input, const Dims& source, const Dims& destination) {
+TP_COLD TensorRef movedim_batched(const TensorRef& input, const Dims& source, const Dims& destination) {
   const batch::Leading in(MovedimBackward::schema_v1, {input});
   const auto source_ = in.dims(source);
   const auto destination_ = in.dims(destination);
   return in.wrap(ops::movedim(in[0], source_, destination_));
 }
 
-void movedim_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& source, const Dims& destination) {
+TP_COLD void movedim_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& source,
+    const Dims& destination) {
   wiring::set_tangent(out, as_tangent(movedim(wiring::tangent(input), source, destination), out));
 }
 }  // namespace
@@ -357,7 +360,7 @@ Storage movedim(const Storage& input, const Dims& source, const Dims& destinatio
   return kernels::movedim(MovedimBackward::schema_v1, input, source, destination);
 }
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return movedim_batched(input, source, destination);
   TensorRef out = view_or_wrap(input, movedim(input->storage(), source, destination), "movedim");
   if (wiring::records(input)) {
@@ -401,13 +404,13 @@ V narrow_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::
   return slice_backward(g, input_shape, dim, start, start + length, std::int64_t(1));
 }
 
-TensorRef narrow_batched(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
+TP_COLD TensorRef narrow_batched(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
   const batch::Leading in(NarrowBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::narrow(in[0], dim_, start, length));
 }
 
-void narrow_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t start,
+TP_COLD void narrow_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t start,
     std::int64_t length) {
   wiring::set_tangent(out, as_tangent(narrow(wiring::tangent(input), dim, start, length), out));
 }
@@ -417,7 +420,7 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
   return kernels::narrow(NarrowBackward::schema_v1, input, dim, start, length);
 }
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return narrow_batched(input, dim, start, length);
   TensorRef out = view_or_wrap(input, narrow(input->storage(), dim, start, length), "narrow");
   if (wiring::records(input)) {
@@ -461,13 +464,13 @@ namespace {
 template <class V>
 V permute_vjp_input(const V& g, const Dims& dims) { return permute(g, invert_permutation(dims)); }
 
-TensorRef permute_batched(const TensorRef& input, const Dims& dims) {
+TP_COLD TensorRef permute_batched(const TensorRef& input, const Dims& dims) {
   const batch::Leading in(PermuteBackward::schema_v1, {input});
   const auto dims_ = in.permutation(dims);
   return in.wrap(ops::permute(in[0], dims_));
 }
 
-void permute_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
+TP_COLD void permute_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& dims) {
   wiring::set_tangent(out, as_tangent(permute(wiring::tangent(input), dims), out));
 }
 }  // namespace
@@ -476,7 +479,7 @@ Storage permute(const Storage& input, const Dims& dims) {
   return kernels::permute(PermuteBackward::schema_v1, input, dims);
 }
 TensorRef permute(const TensorRef& input, const Dims& dims) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return permute_batched(input, dims);
   TensorRef out = view_or_wrap(input, permute(input->storage(), dims), "permute");
   if (wiring::records(input)) {
@@ -517,19 +520,19 @@ namespace {
 template <class V>
 V real_vjp_input(const V& g, Dtype input_dtype) { return cast(g, input_dtype); }
 
-TensorRef real_batched(const TensorRef& input) {
+TP_COLD TensorRef real_batched(const TensorRef& input) {
   const batch::Leading in(RealBackward::schema_v1, {input});
   return in.wrap(ops::real(in[0]));
 }
 
-void real_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void real_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(real(wiring::tangent(input)), out));
 }
 }  // namespace
 
 Storage real(const Storage& input) { return kernels::real(RealBackward::schema_v1, input); }
 TensorRef real(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return real_batched(input);
   TensorRef out = view_or_wrap(input, real(input->storage()), "real");
   if (wiring::records(input)) {
@@ -569,13 +572,13 @@ namespace {
 template <class V>
 V reshape_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef reshape_batched(const TensorRef& input, const Dims& shape) {
+TP_COLD TensorRef reshape_batched(const TensorRef& input, const Dims& shape) {
   const batch::Leading in(ReshapeBackward::schema_v1, {input});
   const auto shape_ = in.shape(shape);
   return in.wrap(ops::reshape(in[0], shape_));
 }
 
-void reshape_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
+TP_COLD void reshape_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
   wiring::set_tangent(out, as_tangent(reshape(wiring::tangent(input), shape), out));
 }
 }  // namespace
@@ -584,7 +587,7 @@ Storage reshape(const Storage& input, const Dims& shape) {
   return kernels::reshape(ReshapeBackward::schema_v1, input, shape);
 }
 TensorRef reshape(const TensorRef& input, const Dims& shape) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return reshape_batched(input, shape);
   TensorRef out = view_or_wrap(input, reshape(input->storage(), shape), "reshape");
   if (wiring::records(input)) {
@@ -626,13 +629,13 @@ V select_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::
   return select_backward(g, input_shape, dim, index);
 }
 
-TensorRef select_batched(const TensorRef& input, std::int64_t dim, std::int64_t index) {
+TP_COLD TensorRef select_batched(const TensorRef& input, std::int64_t dim, std::int64_t index) {
   const batch::Leading in(SelectBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::select(in[0], dim_, index));
 }
 
-void select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t index) {
+TP_COLD void select_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, std::int64_t index) {
   wiring::set_tangent(out, as_tangent(select(wiring::tangent(input), dim, index), out));
 }
 }  // namespace
@@ -641,7 +644,7 @@ Storage select(const Storage& input, std::int64_t dim, std::int64_t index) {
   return kernels::select(SelectBackward::schema_v1, input, dim, index);
 }
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return select_batched(input, dim, index);
   TensorRef out = view_or_wrap(input, select(input->storage(), dim, index), "select");
   if (wiring::records(input)) {
@@ -686,14 +689,14 @@ V slice_vjp_input(const V& g, const Shape& input_shape, std::int64_t dim, std::o
   return slice_backward(g, input_shape, dim, start, end, step);
 }
 
-TensorRef slice_batched(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
+TP_COLD TensorRef slice_batched(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
   const batch::Leading in(SliceBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::slice(in[0], dim_, start, end, step));
 }
 
-void slice_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
+TP_COLD void slice_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim,
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(slice(wiring::tangent(input), dim, start, end, step), out));
 }
@@ -705,7 +708,7 @@ Storage slice(const Storage& input, std::int64_t dim, std::optional<std::int64_t
 }
 TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int64_t> start,
     std::optional<std::int64_t> end, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return slice_batched(input, dim, start, end, step);
   TensorRef out = view_or_wrap(input, slice(input->storage(), dim, start, end, step), "slice");
   if (wiring::records(input)) {
@@ -751,13 +754,13 @@ namespace {
 template <class V>
 V split_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_batched(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_batched(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
   const batch::Leading in(SplitBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split(in[0], split_size, dim_));
 }
 
-void split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t split_size,
+TP_COLD void split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t split_size,
     std::int64_t dim) {
   const std::vector<TensorRef> t = split(wiring::tangent(input), split_size, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -768,7 +771,7 @@ std::vector<Storage> split(const Storage& input, std::int64_t split_size, std::i
   return kernels::split(SplitBackward::schema_v1, input, split_size, dim);
 }
 std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_size, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
@@ -816,13 +819,13 @@ namespace {
 template <class V>
 V split_1_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_1_batched(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_1_batched(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
   const batch::Leading in(SplitBackward1::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split(in[0], split_size, dim_));
 }
 
-void split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_size,
+TP_COLD void split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_size,
     std::int64_t dim) {
   const std::vector<TensorRef> t = split(wiring::tangent(input), split_size, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -833,7 +836,7 @@ std::vector<Storage> split(const Storage& input, const Dims& split_size, std::in
   return kernels::split_with_sizes(SplitBackward1::schema_v1, input, split_size, dim);
 }
 std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_1_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
@@ -881,14 +884,15 @@ namespace {
 template <class V>
 V split_with_sizes_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> split_with_sizes_batched(const TensorRef& input, const Dims& split_sizes, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> split_with_sizes_batched(const TensorRef& input, const Dims& split_sizes,
+    std::int64_t dim) {
   const batch::Leading in(SplitWithSizesBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::split_with_sizes(in[0], split_sizes, dim_));
 }
 
-void split_with_sizes_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& split_sizes,
-    std::int64_t dim) {
+TP_COLD void split_with_sizes_set_tangent(std::span<const TensorRef> out, const TensorRef& input,
+    const Dims& split_sizes, std::int64_t dim) {
   const std::vector<TensorRef> t = split_with_sizes(wiring::tangent(input), split_sizes, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -898,7 +902,7 @@ std::vector<Storage> split_with_sizes(const Storage& input, const Dims& split_si
   return kernels::split_with_sizes(SplitWithSizesBackward::schema_v1, input, split_sizes, dim);
 }
 std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& split_sizes, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return split_with_sizes_batched(input, split_sizes, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split_with_sizes(input->storage(), split_sizes, dim))
@@ -946,13 +950,13 @@ namespace {
 template <class V>
 V squeeze_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef squeeze_batched(const TensorRef& input, const std::optional<Dims>& dim) {
+TP_COLD TensorRef squeeze_batched(const TensorRef& input, const std::optional<Dims>& dim) {
   const batch::Leading in(SqueezeBackward::schema_v1, {input});
   const auto dim_ = in.squeezed(dim);
   return in.wrap(ops::squeeze(in[0], dim_));
 }
 
-void squeeze_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim) {
+TP_COLD void squeeze_set_tangent(const TensorRef& out, const TensorRef& input, const std::optional<Dims>& dim) {
   wiring::set_tangent(out, as_tangent(squeeze(wiring::tangent(input), dim), out));
 }
 }  // namespace
@@ -961,7 +965,7 @@ Storage squeeze(const Storage& input, const std::optional<Dims>& dim) {
   return kernels::squeeze(SqueezeBackward::schema_v1, input, dim);
 }
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return squeeze_batched(input, dim);
   TensorRef out = view_or_wrap(input, squeeze(input->storage(), dim), "squeeze");
   if (wiring::records(input)) {
@@ -976,21 +980,22 @@ TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
   return out;
 }
 TensorRef squeeze_(const TensorRef& input, const std::optional<Dims>& dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, squeeze(input, dim));
   const bool record = wiring::records(input);
   wiring::check_inplace(SqueezeBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = squeeze(input, dim);
+  Storage shown = squeeze(input->storage(), dim);
   Ref<SqueezeBackward> node;
   if (record) {
     node = make_node<SqueezeBackward>();
     SqueezeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(squeeze(input->storage(), dim));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1021,21 +1026,21 @@ namespace {
 template <class V>
 V t_vjp_input(const V& g) { return t(g); }
 
-TensorRef t_batched(const TensorRef& input) {
+TP_COLD TensorRef t_batched(const TensorRef& input) {
   const auto call = [&](const TensorRef& input) { return ops::t(input); };
   const auto loop = [&] { return batch::loop({TBackward::schema_v1, {input}},
       [&](const batch::Samples& samples) { return ops::t(samples[0]); }); };
   return batch::rules::t(TBackward::schema_v1, call, loop, input);
 }
 
-void t_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void t_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(t(wiring::tangent(input)), out));
 }
 }  // namespace
 
 Storage t(const Storage& input) { return kernels::t(TBackward::schema_v1, input); }
 TensorRef t(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return t_batched(input);
   TensorRef out = view_or_wrap(input, t(input->storage()), "t");
   if (wiring::records(input)) {
@@ -1050,21 +1055,22 @@ TensorRef t(const TensorRef& input) {
   return out;
 }
 TensorRef t_(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, t(input));
   const bool record = wiring::records(input);
   wiring::check_inplace(TBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = t(input);
+  Storage shown = t(input->storage());
   Ref<TBackward> node;
   if (record) {
     node = make_node<TBackward>();
     TBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(t(input->storage()));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1095,13 +1101,13 @@ namespace {
 template <class V>
 V tensor_split_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> tensor_split_batched(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> tensor_split_batched(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
   const batch::Leading in(TensorSplitBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::tensor_split(in[0], sections, dim_));
 }
 
-void tensor_split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t sections,
+TP_COLD void tensor_split_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t sections,
     std::int64_t dim) {
   const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), sections, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -1112,7 +1118,7 @@ std::vector<Storage> tensor_split(const Storage& input, std::int64_t sections, s
   return kernels::tensor_split(TensorSplitBackward::schema_v1, input, sections, dim);
 }
 std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t sections, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tensor_split_batched(input, sections, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), sections, dim))
@@ -1160,13 +1166,13 @@ namespace {
 template <class V>
 V tensor_split_1_vjp_input(std::span<const V> g, std::int64_t dim) { return cat(g, dim); }
 
-std::vector<TensorRef> tensor_split_1_batched(const TensorRef& input, const Dims& indices, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> tensor_split_1_batched(const TensorRef& input, const Dims& indices, std::int64_t dim) {
   const batch::Leading in(TensorSplitBackward1::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::tensor_split(in[0], indices, dim_));
 }
 
-void tensor_split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& indices,
+TP_COLD void tensor_split_1_set_tangent(std::span<const TensorRef> out, const TensorRef& input, const Dims& indices,
     std::int64_t dim) {
   const std::vector<TensorRef> t = tensor_split(wiring::tangent(input), indices, dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
@@ -1177,7 +1183,7 @@ std::vector<Storage> tensor_split(const Storage& input, const Dims& indices, std
   return kernels::tensor_split_indices(TensorSplitBackward1::schema_v1, input, indices, dim);
 }
 std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return tensor_split_1_batched(input, indices, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), indices, dim))
@@ -1225,14 +1231,14 @@ namespace {
 template <class V>
 V transpose_vjp_input(const V& g, std::int64_t dim0, std::int64_t dim1) { return transpose(g, dim0, dim1); }
 
-TensorRef transpose_batched(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+TP_COLD TensorRef transpose_batched(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
   const batch::Leading in(TransposeBackward::schema_v1, {input});
   const auto dim0_ = in.dim(dim0);
   const auto dim1_ = in.dim(dim1);
   return in.wrap(ops::transpose(in[0], dim0_, dim1_));
 }
 
-void transpose_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
+TP_COLD void transpose_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
   wiring::set_tangent(out, as_tangent(transpose(wiring::tangent(input), dim0, dim1), out));
 }
 }  // namespace
@@ -1241,7 +1247,7 @@ Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1) {
   return kernels::transpose(TransposeBackward::schema_v1, input, dim0, dim1);
 }
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return transpose_batched(input, dim0, dim1);
   TensorRef out = view_or_wrap(input, transpose(input->storage(), dim0, dim1), "transpose");
   if (wiring::records(input)) {
@@ -1258,23 +1264,24 @@ TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1
   return out;
 }
 TensorRef transpose_(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, transpose(input, dim0, dim1));
   const bool record = wiring::records(input);
   wiring::check_inplace(TransposeBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = transpose(input, dim0, dim1);
+  Storage shown = transpose(input->storage(), dim0, dim1);
   Ref<TransposeBackward> node;
   if (record) {
     node = make_node<TransposeBackward>();
     TransposeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
     back.dim0_ = dim0;
     back.dim1_ = dim1;
   }
-  input->set_storage(transpose(input->storage(), dim0, dim1));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1305,13 +1312,13 @@ namespace {
 template <class V>
 V unbind_vjp_input(std::span<const V> g, std::int64_t dim) { return stack(g, dim); }
 
-std::vector<TensorRef> unbind_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD std::vector<TensorRef> unbind_batched(const TensorRef& input, std::int64_t dim) {
   const batch::Leading in(UnbindBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::unbind(in[0], dim_));
 }
 
-void unbind_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void unbind_set_tangent(std::span<const TensorRef> out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> t = unbind(wiring::tangent(input), dim);
   for (std::size_t i = 0; i < t.size(); ++i) wiring::set_tangent(out[i], as_tangent(t[i], out[i]));
 }
@@ -1321,7 +1328,7 @@ std::vector<Storage> unbind(const Storage& input, std::int64_t dim) {
   return kernels::unbind(UnbindBackward::schema_v1, input, dim);
 }
 std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unbind_batched(input, dim);
   std::vector<TensorRef> out;
   for (Storage& s : unbind(input->storage(), dim))
@@ -1369,13 +1376,13 @@ namespace {
 template <class V>
 V unflatten_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef unflatten_batched(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
+TP_COLD TensorRef unflatten_batched(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
   const batch::Leading in(UnflattenBackward::schema_v1, {input});
   const auto dim_ = in.dim(dim);
   return in.wrap(ops::unflatten(in[0], dim_, sizes));
 }
 
-void unflatten_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const Dims& sizes) {
+TP_COLD void unflatten_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim, const Dims& sizes) {
   wiring::set_tangent(out, as_tangent(unflatten(wiring::tangent(input), dim, sizes), out));
 }
 }  // namespace
@@ -1384,7 +1391,7 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes) {
   return kernels::unflatten(UnflattenBackward::schema_v1, input, dim, sizes);
 }
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unflatten_batched(input, dim, sizes);
   TensorRef out = view_or_wrap(input, unflatten(input->storage(), dim, sizes), "unflatten");
   if (wiring::records(input)) {
@@ -1426,14 +1433,14 @@ V unfold_vjp_input(const V& g, const Shape& input_shape, std::int64_t dimension,
   return unfold_backward(g, input_shape, dimension, size, step);
 }
 
-TensorRef unfold_batched(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
+TP_COLD TensorRef unfold_batched(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
   const batch::Leading in(UnfoldBackward::schema_v1, {input});
   const auto dimension_ = in.dim(dimension);
   return in.wrap(ops::unfold(in[0], dimension_, size, step));
 }
 
-void unfold_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dimension, std::int64_t size,
-    std::int64_t step) {
+TP_COLD void unfold_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dimension,
+    std::int64_t size, std::int64_t step) {
   wiring::set_tangent(out, as_tangent(unfold(wiring::tangent(input), dimension, size, step), out));
 }
 }  // namespace
@@ -1442,7 +1449,7 @@ Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, 
   return kernels::unfold(UnfoldBackward::schema_v1, input, dimension, size, step);
 }
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unfold_batched(input, dimension, size, step);
   TensorRef out = view_or_wrap(input, unfold(input->storage(), dimension, size, step), "unfold");
   if (wiring::records(input)) {
@@ -1487,13 +1494,13 @@ namespace {
 template <class V>
 V unsqueeze_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef unsqueeze_batched(const TensorRef& input, std::int64_t dim) {
+TP_COLD TensorRef unsqueeze_batched(const TensorRef& input, std::int64_t dim) {
   const batch::Leading in(UnsqueezeBackward::schema_v1, {input});
   const auto dim_ = in.new_dim(dim);
   return in.wrap(ops::unsqueeze(in[0], dim_));
 }
 
-void unsqueeze_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void unsqueeze_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   wiring::set_tangent(out, as_tangent(unsqueeze(wiring::tangent(input), dim), out));
 }
 }  // namespace
@@ -1502,7 +1509,7 @@ Storage unsqueeze(const Storage& input, std::int64_t dim) {
   return kernels::unsqueeze(UnsqueezeBackward::schema_v1, input, dim);
 }
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return unsqueeze_batched(input, dim);
   TensorRef out = view_or_wrap(input, unsqueeze(input->storage(), dim), "unsqueeze");
   if (wiring::records(input)) {
@@ -1517,21 +1524,22 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
   return out;
 }
 TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return batch::show(input, unsqueeze(input, dim));
   const bool record = wiring::records(input);
   wiring::check_inplace(UnsqueezeBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
     dual = unsqueeze(input, dim);
+  Storage shown = unsqueeze(input->storage(), dim);
   Ref<UnsqueezeBackward> node;
   if (record) {
     node = make_node<UnsqueezeBackward>();
     UnsqueezeBackward& back = *node;
-    back.set_output(input->storage());
+    back.set_output(shown);
     back.set_input(0, input);
   }
-  input->set_storage(unsqueeze(input->storage(), dim));
+  input->set_storage(std::move(shown));
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1562,20 +1570,20 @@ namespace {
 template <class V>
 V view_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TensorRef view_batched(const TensorRef& input, const Dims& shape) {
+TP_COLD TensorRef view_batched(const TensorRef& input, const Dims& shape) {
   const batch::Leading in(ViewBackward::schema_v1, {input});
   const auto shape_ = in.shape(shape);
   return in.wrap(ops::view(in[0], shape_));
 }
 
-void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
+TP_COLD void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
   wiring::set_tangent(out, as_tangent(view(wiring::tangent(input), shape), out));
 }
 }  // namespace
 
 Storage view(const Storage& input, const Dims& shape) { return kernels::view(ViewBackward::schema_v1, input, shape); }
 TensorRef view(const TensorRef& input, const Dims& shape) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_batched(input, shape);
   TensorRef out = view_or_wrap(input, view(input->storage(), shape), "view");
   if (wiring::records(input)) {
@@ -1615,13 +1623,13 @@ namespace {
 template <class V>
 V view_as_complex_vjp_input(const V& g) { return view_as_real(g); }
 
-TensorRef view_as_complex_batched(const TensorRef& input) {
+TP_COLD TensorRef view_as_complex_batched(const TensorRef& input) {
   const batch::Leading in(ViewAsComplexBackward::schema_v1, {input});
   in.need_rank(1, "input");
   return in.wrap(ops::view_as_complex(in[0]));
 }
 
-void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(view_as_complex(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -1631,7 +1639,7 @@ Storage view_as_complex(const Storage& input) {
   return kernels::view_as_complex(ViewAsComplexBackward::schema_v1, input);
 }
 TensorRef view_as_complex(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_as_complex_batched(input);
   TensorRef out = view_or_wrap(input, view_as_complex(input->storage()), "view_as_complex");
   if (wiring::records(input)) {
@@ -1671,12 +1679,12 @@ namespace {
 template <class V>
 V view_as_real_vjp_input(const V& g) { return view_as_complex(contiguous(g)); }
 
-TensorRef view_as_real_batched(const TensorRef& input) {
+TP_COLD TensorRef view_as_real_batched(const TensorRef& input) {
   const batch::Leading in(ViewAsRealBackward::schema_v1, {input});
   return in.wrap(ops::view_as_real(in[0]));
 }
 
-void view_as_real_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void view_as_real_set_tangent(const TensorRef& out, const TensorRef& input) {
   wiring::set_tangent(out, as_tangent(view_as_real(wiring::tangent(input)), out));
 }
 }  // namespace
@@ -1686,7 +1694,7 @@ Storage view_as_real(const Storage& input) {
   return kernels::view_as_real(ViewAsRealBackward::schema_v1, input);
 }
 TensorRef view_as_real(const TensorRef& input) {
-  if (TP_UNLIKELY(modes::any(modes::kTransform)) && batch::any(input))
+  if (TP_UNLIKELY(batch::any(input)))
     return view_as_real_batched(input);
   TensorRef out = view_or_wrap(input, view_as_real(input->storage()), "view_as_real");
   if (wiring::records(input)) {

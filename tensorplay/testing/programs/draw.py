@@ -113,6 +113,7 @@ class Drawer:
                 return False
             if step["do"] == "op":  # how many results there are is known now
                 step["out"] = [n for n in step["out"] if n in self.machine.values]
+                step["follows"] = any(self.machine.values[n].requires_grad for n in step["out"])
             for name in step["out"]:
                 t = self.machine.values.get(name)
                 if t is None or (_float(t) and not np.isfinite(t.detach().numpy()).all()):
@@ -154,7 +155,9 @@ class Drawer:
     def sample(self, op: Op) -> Sample | None:
         forms = [f for f in op.forms if f.diff]
         form = forms[self.rng.integers(len(forms))]
-        complex_ = "c128" if op.allows("c128") and self.rng.random() < 0.06 else None
+        # Complex values move freely here: not where they have to stay Hermitian, or leave a phase open.
+        free = op.allows("c128") and "complex" not in op.skip
+        complex_ = "c128" if free and self.rng.random() < 0.06 else None
         try:
             if op.elementwise:
                 drawn = list(islice(elementwise(op, form, self.rng, None, complex_, True), 8))

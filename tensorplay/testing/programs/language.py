@@ -298,18 +298,27 @@ class Machine:
     def do_op(self, step: dict[str, Any]) -> Any:
         self.tp.manual_seed(0)
         f = self.function(step["home"], step["op"])
-        out = f(*[self.argument(a) for a in step["pos"]], **{k: self.argument(a) for k, a in step["kw"].items()})
-        return out if isinstance(out, (tuple, list)) else [out]
+        pos = [self.argument(a) for a in step["pos"]]
+        result = f(*pos, **{k: self.argument(a) for k, a in step["kw"].items()})
+        out = result if isinstance(result, (tuple, list)) else [result]
+        # Some ops have no derivative in the other library, which does not say so.
+        followed = [any(getattr(t, "requires_grad", False) for t in some) for some in (pos, out)]
+        if step.get("follows") and self.tp.is_grad_enabled() and followed == [True, False]:
+            raise NotImplementedError(f"{step['op']} is not differentiable here")
+        return out
 
     def do_method(self, step: dict[str, Any]) -> Any:
         out = getattr(self.values[step["self"]], step["method"])(*[self.argument(a) for a in step["pos"]])
         return out if isinstance(out, (tuple, list)) else [out]
 
     def do_inplace(self, step: dict[str, Any]) -> Any:
-        t = self.values[step["self"]]
-        out = getattr(t, step["method"])(
-            *[self.argument(a) for a in step["pos"]], **{k: self.argument(a) for k, a in step.get("kw", {}).items()}
-        )
+        t, name = self.values[step["self"]], step["method"]
+        pos = [self.argument(a) for a in step["pos"]]
+        kw = {k: self.argument(a) for k, a in step.get("kw", {}).items()}
+        if hasattr(t, name):
+            out = getattr(t, name)(*pos, **kw)
+        else:  # of nn.functional
+            out = getattr(self.tp.nn.functional, name[:-1])(t, *pos, **kw, inplace=True)
         assert out is t, f"{step['method']} does not return its tensor"
         return [t]
 

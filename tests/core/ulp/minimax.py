@@ -144,6 +144,12 @@ def erf_weight(t: mp.mpf) -> mp.mpf:
     return mp.erfc(t) / mp.erf(t) * mp.log(2)
 
 
+def normal_tail_log(u: mp.mpf) -> mp.mpf:
+    """The logarithm to base 2 of 8 ndtr(-a) exp(a^2 / 2) at a = u + 2.5."""
+    a = u + mp.mpf("2.5")
+    return mp.log(4 * mp.erfc(a / mp.sqrt(2)) * mp.exp(a * a / 2), 2)
+
+
 HALF_LN2, QUARTER_PI = 0.34675, 0.78556
 LOG_ENDS, LOG1P_ENDS = (-0.2929, 0.4143), (-0.25, 0.5)
 LOG_FIXED = {0: 1.0, 1: -0.5}
@@ -177,6 +183,8 @@ FITS: dict[str, Fit | LeastSquares] = {
     "erf_tail64": Fit(lambda t: -mp.log(mp.erfc(t), 2), range(18), 0.9, 6, weight=erf_weight, refits=0),
     # Rounded to float32 afterwards; the leading one keeps a second part.
     "erfcx32": LeastSquares(lambda u: erfcx_times(u, 3), 11, mp.mpf(-1), mp.mpf("7.1") / mp.mpf("13.1")),
+    "ndtr_middle32": Fit(lambda s: ERF_GAIN(s / 2) / mp.sqrt(8), range(5), 0, 0.4625, bits=24),
+    "ndtr32": Fit(normal_tail_log, range(11), -1.83, 2.501, weight=lambda u: mp.mpf(1), bits=24),
     "erfcx64": Fit(erfcx_times, range(24), -1, 1, refits=0),
 }
 

@@ -1,0 +1,290 @@
+"""Corners of the engine that few programs reach: what accumulation meets, wide and pruned passes, passes that fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorplay as tp
+from tensorplay.autograd import Function, forward_ad, grad
+
+F64 = tp.float64
+
+
+def leaf(*values: float) -> Any:
+    return tp.tensor(values, dtype=F64, requires_grad=True)
+
+
+def const(*values: float) -> Any:
+    return tp.tensor(values, dtype=F64)
+
+
+class Fails(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 1
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        raise KeyError("mine")
+
+
+# ---- what .grad may be -----------------------------------------------------------------------------------------------
+def test_a_gradient_with_history_is_not_written_over() -> None:
+    x = leaf(2.0)
+    with pytest.warns(UserWarning, match="cycle"):
+        (x**3).sum().backward(create_graph=True)
+    g = x.grad
+    z = (g * g).sum()  # 9 x^4
+    (x * 2).sum().backward()
+    assert x.grad.item() == 14.0 and g.item() == 12.0
+    assert grad(z, x)[0].item() == 36 * 8.0
+
+
+def test_a_gradient_with_history_is_added_to_with_history() -> None:
+    x = leaf(2.0)
+    with pytest.warns(UserWarning, match="cycle"):
+        (x**2).sum().backward(create_graph=True)
+        (x**3).sum().backward(create_graph=True)
+    assert x.grad.item() == 16.0 and grad(x.grad.sum(), x)[0].item() == 14.0
+
+
+def test_a_gradient_with_a_tangent_keeps_it() -> None:
+    x = leaf(2.0)
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x, const(10.0))
+        (d * d).sum().backward()
+        assert forward_ad.unpack_dual(x.grad).tangent.item() == 20.0
+        (x * 3).sum().backward()
+        assert x.grad.item() == 7.0 and forward_ad.unpack_dual(x.grad).tangent.item() == 20.0
+        (d * d).sum().backward()
+        assert x.grad.item() == 11.0 and forward_ad.unpack_dual(x.grad).tangent.item() == 40.0
+
+
+def test_a_gradient_that_cannot_be_written_is_replaced() -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    shown = const(5.0).expand(3)
+    x.grad = shown
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [7.0] * 3 and shown.tolist() == [5.0] * 3
+    with tp.inference_mode():
+        made = tp.ones(3, dtype=F64)
+    x.grad = made
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3 and made.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.filterwarnings("ignore:.*cycle")
+def test_gradients_come_in_the_dtype_the_leaf_asks_for(create: bool) -> None:
+    x = tp.tensor([3.0], requires_grad=True)
+    x.grad_dtype = F64
+    for total in (6.0, 12.0):
+        (x * x).sum().backward(create_graph=create)
+        assert x.grad.dtype == F64 and x.grad.item() == total and x.grad.requires_grad == create
+    y = tp.tensor([3.0], requires_grad=True)
+    y.grad_dtype = None
+    (y * y).sum().backward(create_graph=create)
+    assert y.grad.dtype == tp.float32 and y.grad.item() == 6.0
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+def test_a_gradient_is_laid_out_as_its_leaf(order: tuple[int, ...]) -> None:
+    back = [order.index(k) for k in range(3)]
+    x = tp.arange(24.0, dtype=F64).reshape(2, 3, 4).permute(order).contiguous().permute(back).detach().requires_grad_()
+    w = tp.arange(24.0, dtype=F64).reshape(2, 3, 4) + 1
+    for times in (1, 2):
+        (x * w).sum().backward()
+        assert x.grad.stride() == x.stride() and tp.equal(x.grad, times * w)
+    (x.flip(0) * w).sum().backward(inputs=[x])
+    assert tp.equal(x.grad, 2 * w + w.flip(0))
+
+
+# ---- wide passes -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("at", [0, 63, 64, 65, 99])
+def test_one_gradient_of_a_node_with_a_hundred_inputs(at: int) -> None:
+    xs = [leaf(float(i)) for i in range(100)]
+    ran = []
+    parts = [x * 2 for x in xs]
+    for i, p in enumerate(parts):
+        p.grad_fn.register_hook(lambda *_, i=i: ran.append(i))
+    out = (tp.cat(parts) * tp.arange(100.0, dtype=F64)).sum()
+    (g,) = grad(out, xs[at], retain_graph=True)
+    assert g.tolist() == [2.0 * at] and all(x.grad is None for x in xs)
+    assert ran == [at]
+    out.backward()
+    assert [x.grad.item() for x in xs] == [2.0 * i for i in range(100)]
+
+
+# ---- passes that fail ------------------------------------------------------------------------------------------------
+def test_a_pass_that_fails_over_many_diamonds_ends() -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(64):
+        y = y * y
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            Fails.apply(y).sum().backward(retain_graph=True)
+    (y * 1).sum().backward()
+    assert x.grad.item() == 2.0**64
+
+
+# ---- anomaly mode ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("at", [None, 0, 1, 5, 11, 23])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 0, 2)])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.complex64, tp.complex128, tp.float16, tp.bfloat16])
+def test_a_nan_is_found_wherever_it_stands(at: int | None, order: tuple[int, ...], dtype: Any) -> None:
+    values = tp.ones(24, dtype=F64)
+    if at is not None:
+        values[at] = float("nan")
+    g = values.reshape(2, 3, 4).to(dtype).permute(order)[:, :, 1:] if at is None else values.reshape(2, 3, 4).to(dtype)
+    if at is not None:
+        g = g.permute(order)
+
+    class Gives(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, _: Any) -> Any:
+            return g
+
+    x = tp.ones(g.shape, dtype=dtype, requires_grad=True)
+    with pytest.warns(UserWarning), tp.autograd.detect_anomaly():
+        y = Gives.apply(x)
+        if at is None:
+            y.backward(tp.ones_like(y))
+            assert tp.equal(x.grad, g)
+        else:
+            with pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+                y.backward(tp.ones_like(y))
+
+
+# ---- tangents --------------------------------------------------------------------------------------------------------
+def test_a_view_reads_its_part_of_a_tangent_laid_out_otherwise() -> None:
+    base = tp.zeros(2, 3, dtype=F64)
+    row, column = base[1], base[:, 2]
+    t = tp.arange(6.0, dtype=F64).reshape(3, 2)
+    with forward_ad.dual_level():
+        base.copy_(forward_ad.make_dual(tp.ones(3, 2, dtype=F64), t).t())
+        assert forward_ad.unpack_dual(row).tangent.tolist() == t.t()[1].tolist()
+        row.mul_(2)
+        assert forward_ad.unpack_dual(column).tangent.tolist() == [4.0, 10.0]
+        assert forward_ad.unpack_dual(base).tangent.tolist() == [[0.0, 2.0, 4.0], [2.0, 6.0, 10.0]]
+
+
+def test_detach_in_place_takes_the_tangent_away() -> None:
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(const(2.0), const(1.0)) * 1
+        other = d * 3
+        d.detach_()
+        assert forward_ad.unpack_dual(d).tangent is None and forward_ad.unpack_dual(d * 2).tangent is None
+        assert forward_ad.unpack_dual(other).tangent.item() == 3.0
+    assert forward_ad.unpack_dual(other).tangent is None
+
+
+def test_a_tangent_has_the_dtype_of_its_value() -> None:
+    t = tp.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(tp.tensor([3.0, 4.0]), t)
+        for y in (d + const(1.0, 1.0), const(1.0, 1.0) - d, d.double(), d * const(1.0, 1.0)):
+            tangent = forward_ad.unpack_dual(y).tangent
+            assert y.dtype == tangent.dtype == F64 and tangent.abs().tolist() == [1.0, 2.0]
+        both = d + forward_ad.make_dual(const(1.0, 1.0), const(10.0, 20.0))
+        assert forward_ad.unpack_dual(both).tangent.tolist() == [11.0, 22.0]
+        assert forward_ad.unpack_dual(both).tangent.dtype == F64
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((3, 2), (1, 1), 0), ((2, 3), (2, 1), 1), ((3,), (0,), 2), ((2, 2, 2), (1, 2, 1), 0), ((2, 2), (3, 1), 0)],
+)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_view_whose_elements_coincide_adds_their_gradients(
+    size: tuple[int, ...], stride: tuple[int, ...], offset: int, create: bool
+) -> None:
+    x = tp.arange(1.0, 7.0, dtype=F64).requires_grad_()
+    places = tp.arange(6).as_strided(size, stride, offset).reshape(-1).tolist()
+    base = x * 1
+    v = base.as_strided(size, stride, offset)
+    base.mul_(2)  # the history of the view is made anew
+    weights = [float(k + 1) for k in range(len(places))]
+    out = (v * tp.tensor(weights, dtype=F64).reshape(size)).sum()
+    (g,) = grad(out, x, create_graph=create)
+    want = [0.0] * 6
+    for place, w in zip(places, weights, strict=True):
+        want[place] += 2 * w
+    assert g.tolist() == want
+
+
+def test_a_view_of_an_inference_tensor_is_one() -> None:
+    with tp.inference_mode():
+        a = tp.ones(3)
+    assert a[1:].is_inference() and a.view(3, 1).is_inference() and not tp.ones(3)[1:].is_inference()
+    with pytest.raises(RuntimeError, match="nference"):
+        a[1:].mul_(2)
+
+
+def test_a_view_made_after_a_change_keeps_the_node_of_its_op() -> None:
+    y = leaf(1.0, 2.0, 3.0) * 1
+    before = y[1:]
+    y.mul_(2)
+    after = y[1:]
+    assert after.grad_fn.name() == "SliceBackward0" and before.grad_fn.name() == "AsStridedBackward0"
+
+
+# ---- seeds and scalars -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("create", [False, True])
+def test_a_seed_is_cast_to_the_dtype_of_its_output(create: bool) -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype))
+    for seed in (tp.ones(2), tp.ones(2, dtype=tp.float16), tp.ones(2, dtype=tp.int64)):
+        assert grad(y, y, seed, retain_graph=True, create_graph=create)[0].dtype == F64
+        assert grad(y, x, seed, retain_graph=True, create_graph=create)[0].tolist() == [3.0, 3.0]
+    assert set(seen) == {F64}
+
+
+def test_a_scalar_that_outranks_its_tensors_raises_them() -> None:
+    i, f, d = tp.tensor([1, 2]), tp.tensor([1.0, 2.0]), const(1.0, 2.0)
+    for t, alpha, dtype in ((i, 0.5, tp.float32), (f, 1j, tp.complex64), (d, 1j, tp.complex128), (i, 1j, tp.complex64)):
+        out = tp.add(t, t, alpha=alpha)
+        assert out.dtype == dtype and out.tolist() == [1 + alpha, 2 + 2 * alpha]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t, w, inplace: t.clamp_(1.5, 3.5) if inplace else t.clamp(1.5, 3.5),
+        lambda t, w, inplace: t.addcmul_(w, w) if inplace else t.addcmul(w, w),
+        lambda t, w, inplace: t.lerp_(w, 0.25) if inplace else t.lerp(w, 0.25),
+        lambda t, w, inplace: t.nan_to_num_() if inplace else t.nan_to_num(),
+    ],
+)
+def test_second_order_through_a_view_that_several_ops_overwrote(change: Any) -> None:
+    found = []
+    for inplace in (True, False):
+        x, w = leaf(1.0, 2.0, 3.0, 4.0), leaf(2.0, 3.0, 5.0)
+        y = x**2 / 4
+        if inplace:
+            change(y[1:], w, True)
+        else:
+            y = tp.cat([y[:1], change(y[1:], w, False)])
+        gx, gw = grad((y**3).sum(), (x, w), create_graph=True, allow_unused=True, materialize_grads=True)
+        second = grad((gx**2).sum() + (gw**2).sum(), (x, w), allow_unused=True, materialize_grads=True)
+        found.append([gx.tolist(), gw.tolist(), *(g.tolist() for g in second)])
+    for mine, plain in zip(*found, strict=True):
+        assert mine == pytest.approx(plain)
+
+
+def test_a_saved_value_that_was_changed_is_not_shown() -> None:
+    x = leaf(1.0, 2.0) * 1
+    y = x.sin()
+    node = y.grad_fn
+    assert node._saved_input.tolist() == [1.0, 2.0]
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*version 1"):
+        _ = node._saved_input
