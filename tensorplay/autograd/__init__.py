@@ -18,8 +18,11 @@ _LAZY_NAMES = {
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for: `import tensorplay` stays short.
     if name in _LAZY_NAMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    elif name == "Variable":
+        module = importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}")
+        # All of its names at once: importing it has put the module itself in the place of a function of its name.
+        globals().update({n: getattr(module, n) for n, home in _LAZY_NAMES.items() if home == _LAZY_NAMES[name]})
+        return globals()[name]
+    if name == "Variable":
         value = _variable()
     elif name in _LAZY_MODULES:
         value = importlib.import_module(f"{__name__}.{name}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -382,3 +384,13 @@ def gradgradcheck(
         check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
     )  # fmt: skip
+
+
+class _Callable(types.ModuleType):
+    """`import tensorplay.autograd.gradcheck` puts this module where the function of that name is: it is called alike."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        return gradcheck(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

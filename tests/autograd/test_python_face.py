@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -227,3 +229,14 @@ def test_engine_arguments() -> None:
     assert rows.tolist() == [[2.0, 0.0], [0.0, 2.0]]
     with pytest.warns(FutureWarning, match="grad_variables"):
         backward(y, grad_variables=tp.ones(2))
+
+
+FIRST = ("tp.autograd.gradgradcheck", "import tensorplay.autograd.gradcheck", "tp.autograd.gradcheck")
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_gradcheck_is_a_function_however_its_module_came_in(first: str) -> None:
+    code = f"import tensorplay as tp\n{first}\nx = tp.ones(2, dtype=tp.float64, requires_grad=True)\n"
+    code += "assert tp.autograd.gradcheck(tp.sin, (x,)) and tp.autograd.gradgradcheck(tp.sin, (x,))\n"
+    code += "from tensorplay.autograd.gradcheck import GradcheckError\n"
+    subprocess.run([sys.executable, "-c", code], check=True)

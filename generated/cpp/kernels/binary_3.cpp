@@ -121,6 +121,13 @@ void pow(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* exponent = reinterpret_cast<const T*>(data[2]);
+  int others = 0;
+  for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(2) ? 0 : 1;
+  if (!others) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) to[i] = m::square(input[i]);
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::pow(input[i], exponent[i]);
 }
@@ -132,6 +139,14 @@ void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* exponent = reinterpret_cast<const T*>(data[3]);
+  int others = 0;
+  for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(2) ? 0 : 1;
+  if (!others) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(exponent[i] == T(0), T(0),
+        exponent[i] * input[i])), g[i]);
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(exponent[i] == T(0), T(0),
       exponent[i] * m::pow(input[i], exponent[i] - T(1)))), g[i]);
