@@ -387,7 +387,7 @@ def gradgradcheck(
 
 
 class _Callable(types.ModuleType):
-    """`import tensorplay.autograd.gradcheck` puts this module where the function of that name is: it is called alike."""
+    """Importing the module puts it where the function of its name is: called, it is that function."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)
