@@ -243,7 +243,7 @@ def main() -> int:
                 continue
             try:
                 found, fits = measure(op, b, args.rows)
-            except RuntimeError as e:  # it draws numbers, or its result's size depends on values
+            except (RuntimeError, TypeError) as e:  # it draws, or values decide on sizes
                 refused[op.name] = str(e).splitlines()[0]
                 continue
             (stacked if fits else alone).append(found)
