@@ -5,13 +5,22 @@
 
 namespace tp::python {
 
+namespace {
+
+// Results with names (`values, indices`) are struct sequences: made from one sequence, where a named tuple takes its items.
+bool has(PyObject* o, const char* name) {
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), name);
+}
+bool is_struct_sequence(PyObject* o) { return has(o, "n_sequence_fields"); }
+
+}  // namespace
+
 TreeKind tree_kind_slow(PyObject* o) {
   if (o == Py_None) return TreeKind::None;
   if (PyTuple_CheckExact(o)) return TreeKind::Tuple;
   if (PyList_CheckExact(o)) return TreeKind::List;
   if (PyDict_Check(o)) return TreeKind::Dict;
-  if (PyTuple_Check(o) && PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_fields"))
-    return TreeKind::Named;
+  if (PyTuple_Check(o) && (has(o, "_fields") || is_struct_sequence(o))) return TreeKind::Named;
   if (PyList_Check(o)) return TreeKind::List;
   return TreeKind::Leaf;
 }
@@ -20,7 +29,9 @@ Owned rebuild(TreeKind kind, PyObject* like, Owned items) {
   Owned out;
   if (kind == TreeKind::Tuple) return items;
   if (kind == TreeKind::Named) {
-    out = Owned(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(like)), items.get(), nullptr));
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(like));
+    out = Owned(is_struct_sequence(like) ? PyObject_CallOneArg(type, items.get())
+                                         : PyObject_Call(type, items.get(), nullptr));
   } else if (kind == TreeKind::List) {
     out = Owned(PySequence_List(items.get()));
   } else {

@@ -216,3 +216,16 @@ def test_attributes_of_the_function_show() -> None:
 
     v = vmap(energy)
     assert v.__name__ == "energy" and v.__doc__ == "Half the square." and v.__wrapped__ is energy
+
+
+def test_named_results_are_trees() -> None:
+    x = tp.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], dtype=tp.float64)
+    for f in (lambda r: r.sort(0), lambda r: r.topk(2), lambda r: r.max(0)):
+        got, want = tp.func.vmap(f)(x), f(x[1])
+        assert type(got) is type(want) and got.values[1].tolist() == want.values.tolist()
+        assert got.indices[1].tolist() == want.indices.tolist()
+    qr = tp.func.vmap(tp.linalg.qr)(tp.stack([x.mT, x.mT + 1]))
+    assert type(qr) is type(tp.linalg.qr(x.mT)) and tuple(qr.Q.shape) == (2, 3, 2)
+    out, tangent = tp.func.jvp(lambda r: tp.linalg.qr(r), (x.mT,), (tp.ones_like(x.mT),))
+    assert type(out) is type(tangent) is type(qr)
+    assert isinstance(tp.func.jacrev(tp.linalg.qr)(x.mT), type(qr))
