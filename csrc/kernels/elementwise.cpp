@@ -328,6 +328,9 @@ void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage
   const char* mark = in_place ? "_" : "";
   const Types t = types_of(spec, common_dtype(spec, inputs));
   const Loop loop = loop_for(spec, loops, t.common);
+  // A real value in complex memory: what flows back through the imaginary part would be taken for the op's own.
+  if (TP_UNLIKELY(in_place && is_complex(out.dtype()) && spec.out == OutKind::Real))
+    runtime_error(name, "_: In-place ", name, " is not supported for complex tensors, its result is real; use ", name);
   if (TP_UNLIKELY(category(t.out) > category(out.dtype())))
     type_error(name, mark, ": result type ", dtype_name(t.out), " can't be cast to ", dtype_name(out.dtype()));
   if (TP_UNLIKELY(out.block()->read_only))

@@ -298,3 +298,13 @@ def test_a_change_after_an_in_place_transpose_of_a_view_reaches_the_base() -> No
     v.mul_(tp.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=F64))
     assert base.tolist() == [1.0, 6.0, 6.0, 16.0]
     assert grad(base.sum(), x)[0].tolist() == [1.0, 3.0, 2.0, 4.0]
+
+
+def test_a_real_result_has_no_place_in_complex_memory() -> None:
+    z = tp.tensor([1 + 2j, -3j], dtype=tp.complex128, requires_grad=True)
+    y = z * 1
+    with pytest.raises(RuntimeError, match="abs_: In-place abs is not supported for complex tensors"):
+        y.abs_()
+    assert y.tolist() == [1 + 2j, -3j] and y.grad_fn.name() == "MulBackward0"
+    y.abs().sum().backward()
+    assert tp.allclose(z.grad, z.detach() / z.detach().abs())
