@@ -130,7 +130,7 @@ def test_a_python_function_is_a_formula() -> None:
 
 
 def test_a_file_of_ops(tmp_path: Path) -> None:
-    path = tmp_path / "my_ops.yaml"
+    path = tmp_path / "ops_of_a_file.yaml"
     path.write_text(FILE)
     ops = tp.define_ops(str(path))
     x = tp.tensor([0.25, -0.75], dtype=tp.float64, requires_grad=True)
