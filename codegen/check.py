@@ -429,8 +429,9 @@ class ElementwiseCheck:
                     if p in self.decided(name):
                         continue
                     text = f"the derivative by '{name}' is {at:.6g} at {name}={p:g} and {left:.6g} beside it"
-                    hint = f"d: {{{name}: ...}} gives the derivative there, or special: [{{{name}: {p:g}, d_{name}: {at:g}}}]"
-                    self.fault("E317", self.o.expr.loc, text, f"{hint} says that it is meant")
+                    row = f"special: [{{{name}: {p:g}, d_{name}: {at:g}}}]"
+                    hint = f"give the derivative, d: {{{name}: ...}}; if {at:g} is meant, {row}"
+                    self.fault("E317", self.o.expr.loc, text, hint)
 
     def decided(self, name: str) -> list[float]:
         """Where a special row gives the derivative."""

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from .formula import BoolOp, Call, Compare, Name, Node, Unary, children, walk
 
 _TURNS = frozenset({"abs", "angle", "conj", "imag", "real", "sgn", "sign"})  # their slope depends on the direction
-_REAL_LAST = frozenset({"abs", "real"})  # as the last step: the partial is of the real result, which moves by a real part
+_REAL_LAST = frozenset({"abs", "real"})  # as the last step their partial is that of a real result
 
 
 def serves_complex(n: Node, tensors: Collection[str]) -> bool:
