@@ -115,7 +115,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Returns:
         (output, jvp_fn): jvp_fn takes one tangent for each primal and returns the tangent of the output.
     Raises:
-        RuntimeError: func returns something else than tensors, or tangents differ from the primals in structure or size.
+        RuntimeError: func returns something else than tensors, or the tangents have other sizes than the primals.
 
     Example:
         >>> from tensorplay.func import linearize
@@ -132,7 +132,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def jvp_fn(*tangents: Any) -> Any:
         given = [tuple(x.shape) if isinstance(x, _C.Tensor) else type(x).__name__ for x in tree_leaves(tangents)]
         if given != sizes or len(tangents) != len(primals):
-            raise RuntimeError(f"linearize: the tangents have sizes {given}, the primals {sizes}; they must be the same")
+            wanted = f"give the structure and sizes of the primals, {sizes}"
+            raise RuntimeError(f"linearize: tangents of sizes {given}; {wanted}")
         return push(tangents)[0]
 
     return output, jvp_fn
