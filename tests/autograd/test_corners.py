@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorplay as tp
 from tensorplay.autograd import Function, forward_ad, grad
@@ -308,3 +309,48 @@ def test_a_real_result_has_no_place_in_complex_memory() -> None:
     assert y.tolist() == [1 + 2j, -3j] and y.grad_fn.name() == "MulBackward0"
     y.abs().sum().backward()
     assert tp.allclose(z.grad, z.detach() / z.detach().abs())
+
+
+# ---- gradients that meet in one buffer -------------------------------------------------------------------------------
+class Buffered(Function):
+    """Adds its gradient, three times the incoming one, to the buffer where it may."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        (buffer,) = ctx.input_grad_buffers
+        if buffer is None:
+            return g * 3
+        buffer.add_(g * 3)
+        return None
+
+
+def test_a_buffer_that_another_gradient_shares_is_not_exposed() -> None:
+    x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y, z2 = Buffered.apply(x), z * 2
+    (y + (x + z2)).sum().backward()  # the gradients of x and z2 are one block
+    assert x.grad.tolist() == [4.0, 4.0] and z.grad.tolist() == [2.0, 2.0]
+
+
+class Typed(Function):
+    """The identity, with a gradient of the dtype it is told."""
+
+    @staticmethod
+    def forward(ctx, x, dtype):
+        ctx.dtype = dtype
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g.to(F64) / 3).to(ctx.dtype), None
+
+
+@pytest.mark.parametrize("dtypes", [(tp.float32, F64), (F64, tp.float32)])
+def test_gradients_of_two_dtypes_meet_in_the_wider_one(dtypes: tuple[object, object]) -> None:
+    x = tp.ones(2, requires_grad=True)
+    x.grad_dtype = None
+    (Typed.apply(x, dtypes[0]) + Typed.apply(x, dtypes[1])).sum().backward()
+    assert x.grad.dtype == F64 and x.grad.tolist() == [float(np.float32(1 / 3)) + 1 / 3] * 2
