@@ -6,6 +6,23 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="cosine_embedding_loss",
+        home="nn.functional",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
+        forms=[
+            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="cosine_similarity",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("dim", "int", 1), ("eps", "float", 1e-08)), results=("out",), diff=("x1", "x2"), like="numpy.sum(x1 * x2, axis=dim) / (numpy.linalg.norm(x1, axis=dim) * numpy.linalg.norm(x2, axis=dim))", kind="expr"),
+        ],
+    ),
+    Op(
         name="cross_entropy",
         home="nn.functional",
         cases=({"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "label_smoothing": 0.1}, {"input": {"shape": (4, 3)}, "target": {"shape": (4, 3), "kind": "simplex"}, "reduction": "none"}, {"input": {"shape": (4, 3)}, "target": {"shape": (4,), "kind": "index"}}),
@@ -276,14 +293,6 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.log_softmax(input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="log_softmax_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
         ],
     ),
 ]
