@@ -23,8 +23,8 @@ Table = Mapping[str, Callable[..., Any]]
 
 
 class NumpyEvaluator:
-    """Arrays. `extra` adds functions (structured ones, other ops) before the elementwise table is asked; what comparisons
-    give goes through `compared`.
+    """Arrays. `extra` adds functions (structured ones, other ops) before the elementwise table is asked; `compared` is
+    handed what comparisons give.
     """
 
     def __init__(
