@@ -164,7 +164,8 @@ def takes(type_: str, value: Any, numbers: bool) -> bool:
     base = type_.rstrip("?")
     if base.endswith("]"):
         one = isinstance(value, int) and not isinstance(value, bool) and base.startswith("int")
-        return isinstance(value, (list, tuple)) or one
+        tensors = isinstance(value, (list, tuple)) and any(isinstance(x, dict) for x in value)
+        return one or (isinstance(value, (list, tuple)) and (not tensors or base.startswith("Tensor")))
     if base == "any":
         return not isinstance(value, dict)
     number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
