@@ -385,6 +385,10 @@ class ElementwiseCheck:
                     "E313",
                     row.loc,
                     f"special: {self.result} is {got:.10g} at {point(given)}, not {row.values[self.result]}",
+                    "a row says what the formula gives, it does not replace it: put the value there, "
+                    "where(x == 0, 1, ...), and the slope into d; or a series near it, where(abs(x) < 0.01, ..., ...)"
+                    if self.o.inlined is not None
+                    else "",
                     notes=notes,
                 )
                 continue

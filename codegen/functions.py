@@ -256,6 +256,11 @@ class Unavailable(Exception):
     """A numeric form that needs a package that is not installed."""
 
 
+def is_absent(why: str) -> bool:
+    """Whether something could not be computed because a package is not installed."""
+    return why.endswith(("is not installed", "needs SciPy"))
+
+
 # ---- numeric forms --------------------------------------------------------------------------------------------------
 
 

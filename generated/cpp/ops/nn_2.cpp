@@ -485,7 +485,7 @@ Storage drop(const Storage& input, double p, const Dims& sizes) {
 TensorRef drop(const TensorRef& input, double p, const Dims& sizes) { return drop_compose<TensorRef>(input, p, sizes); }
 
 // drop_selu(Tensor input, float p, int[] sizes) -> Tensor out
-//   a = ((3.0908381880896405 * p + 1) * (1 - p)) ** -0.5
+//   a = ((3.090913292287981 * p + 1) * (1 - p)) ** -0.5
 //   kept = bernoulli(full(sizes, 1 - p, dtype=dtype(input)))
 //   out = input * 0.0 if p == 1 else input * (kept * a) + ((kept - 1) * (1.7580993408473766 * a) + 1.7580993408473766 * a * p)
 
@@ -495,7 +495,7 @@ constexpr OpSchema kDropSeluSchema{"drop_selu", "drop_selu(Tensor input, float p
 
 template <class V>
 V drop_selu_compose(const V& input, double p, const Dims& sizes) {
-  const auto a = std::pow(double(((3.0908381880896405 * p) + std::int64_t(1)) * (std::int64_t(1) - p)), double(-0.5));
+  const auto a = std::pow(double(((3.090913292287981 * p) + std::int64_t(1)) * (std::int64_t(1) - p)), double(-0.5));
   const auto kept = bernoulli(full<V>(sizes, Scalar(std::int64_t(1) - p), dtype(input)), nullptr);
   return (p == std::int64_t(1) ? mul(input, number<V>(Scalar(0.0))) : add(mul(input, mul(kept, number<V>(Scalar(a)))),
       add(mul(sub(kept, number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(1.7580993408473766 * a))),
