@@ -202,6 +202,8 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
         return np.asarray(rng.integers(lo, max(hi, lo + 1), shape)).astype(_NUMPY[dtype or "i64"])
     x = np.asarray(rng.uniform(low, high, shape))
     match kind:
+        case "distinct" if (dtype or base) in INTEGERS:
+            x = rng.permutation(n).reshape(shape)
         case "distinct":
             x = rng.permutation(np.sort(rng.uniform(low, high, n)) + np.arange(n) * 0.05).reshape(shape)
         case "nonzero":
