@@ -85,9 +85,7 @@ def across(entries: list[Entry], diags: Diagnostics) -> None:
 
 
 def still(e: Entry, ops: Mapping[str, Entry], diags: Diagnostics) -> None:
-    """E304: an argument of a composition that nothing moves with, said to be differentiable. Helpers' callers know."""
-    if e.home == ("internal",):
-        return
+    """E304: an argument of a composition that nothing moves with, said to be differentiable."""
     for o in e.overloads:
         if not o.compose or not o.diff_results:
             continue
