@@ -287,7 +287,7 @@ class Facts(Resolver):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
-        if e.batch and e.batch != "loop" and known.batches and e.batch not in known.batches:
+        if e.batch and e.batch not in ("loop", "rows") and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",
                 self.raw.values["batch"][1],
