@@ -128,9 +128,11 @@ demo: $(VENV)/.requirements-demo  ## a formula becomes an op and trains on handw
 bench: install $(VENV)/.requirements-bench  ## compare with the libraries that are installed; writes benchmarks/results
 	@cd benchmarks && env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PY) run.py
 
-docs: $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
+docs: dev $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
 	@rm -rf build/docs/src && mkdir -p build/docs && cp -r docs build/docs/src && cp -r generated/docs build/docs/src/reference
 	@$(PY) tools/reference_pages.py build/docs/src/reference
+	@PYTHONPATH=build/dev/site $(PY) tools/python_pages.py build/docs/src/reference
+	@rm -rf build/docs/html
 	@$(PY) -m sphinx -q -W --keep-going -b html build/docs/src build/docs/html
 	@echo "$(ROOT)/build/docs/html/index.html"
 

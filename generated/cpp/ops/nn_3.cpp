@@ -1037,8 +1037,8 @@ std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const 
   if (TP_UNLIKELY(batch::any(grad, query, key, value, attn_mask, out, logsumexp, random_state)))
     return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
         random_state, dropout_p, is_causal, scale, want_mask);
-  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
+  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask})))) {
     std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
         value->storage(), storage_or_absent(attn_mask), out->storage(), logsumexp->storage(), random_state->storage(),
         dropout_p, is_causal, scale, want_mask);
@@ -1421,8 +1421,8 @@ std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const
   if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
         want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
+  if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,
         mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
     return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
@@ -1614,8 +1614,8 @@ std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const
   if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
         want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
+  if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_layer_norm_backward(grad->storage(), input->storage(), normalized_shape,
         mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
     return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
