@@ -526,3 +526,17 @@ def test_what_a_backward_runs_names_the_forward_that_induced_it() -> None:
                 grad(g, x)
     text = "".join(str(w.message) for w in told)
     assert "in the backward of RootedBackward" in text and "# induced here" in text
+
+
+def test_large_gradients_that_meet_are_added_everywhere() -> None:
+    x = tp.ones(300_000, requires_grad=True)
+    (x * 2 + x * 3).sum().backward()
+    assert x.grad.min().item() == x.grad.max().item() == 5.0
+
+
+def test_a_hook_of_a_node_that_returns_another_size_is_refused() -> None:
+    y = leaf(1.0, 2.0) * 2
+    z = y * 3
+    z.grad_fn.register_hook(lambda inputs, outputs: (tp.ones(7, dtype=F64), None))
+    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[7\]"):
+        z.sum().backward()
