@@ -330,9 +330,10 @@ def tensor(
     elif kind == "simplex":
         x = rng.uniform(0.1, 1, shape)
         x = x / x.sum(axis=-1, keepdims=True)
-    if dtype is not None and np.issubdtype(dtype, np.complexfloating) and kind not in ("unit", "simplex"):
+    turned = case.dtype in DTYPE_GROUPS["complex"] or (dtype is not None and np.issubdtype(dtype, np.complexfloating))
+    if turned and kind not in ("unit", "simplex"):
         x = x + 1j * rng.uniform(-1, 1, shape)
-    return np.asarray(x)
+    return np.asarray(x, dtype=NP_DTYPE[case.dtype] if case.dtype else None)
 
 
 def permutation(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
