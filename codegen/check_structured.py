@@ -191,6 +191,7 @@ class _CaseCheck:
             self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
         else:
             lets = [(f.loc, f"'{n}'") for n, f in self.o.compose if f.loc != loc]
+            lets += [(r.test.loc, "what it asks") for r in self.o.require]
             self.fault("E314", loc, f"cannot be computed: {ex}", notes=[*self.places(), *lets])
 
     # ---- shapes and values ----
