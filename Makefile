@@ -77,7 +77,7 @@ format:  ## format C++ and fix what ruff can
 	@ruff check --fix .
 
 # ---- check -----------------------------------------------------------------------------------------------------------
-.PHONY: lint test pytest test-cpp test-all sanitize mutants source-check
+.PHONY: lint test pytest test-wide test-cpp test-all sanitize mutants source-check
 lint: deps  ## ruff, mypy, clang-format, generated files fresh, layers of includes and imports
 	ruff check --no-cache .
 	@$(PY) tools/dev_site.py build/lint/site
@@ -107,13 +107,18 @@ sanitize: deps  ## build under ASan and UBSan and run the tests there
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1; \
 	  $(call PYTEST,3600) -n $(JOBS) --timeout 600 $(TEST_PATHS)
 
-mutants: deps  ## build with every formula mutated (SEED=...): each op's own tests must fail
-	@$(LOCK) $(PY) tools/mutants.py --seed $(SEED)
+mutants: deps  ## wrong formulas, all in one build (SEED=...), then 30 wrong kernels: the tests must notice
+	@$(LOCK) $(PY) tools/mutants.py --seed $(SEED) --jobs $(JOBS)
+	@$(LOCK) $(PY) tools/source_mutants.py kernels --seed $(SEED) --count 30 --jobs $(JOBS)
 
 source-check: deps  ## build a copy without explicit derivatives, with a renamed and a new entry: all must follow
 	@$(LOCK) $(PY) tools/source_check.py
 
-test-all: test test-cpp sanitize mutants source-check  ## every check there is; takes long
+test-all: test test-wide test-cpp sanitize mutants source-check  ## every check there is; takes long
+
+test-wide: install  ## every dtype and layout of every op, and every mixture of in_dims: `make test` takes a sample
+	@cd $$(mktemp -d) && $(PY) $(ROOT)/tools/matrix.py
+	@export TENSORPLAY_TEST_ALL=1; $(call PYTEST,7200) -n $(JOBS) $(ROOT)/generated/tests
 
 # ---- use -------------------------------------------------------------------------------------------------------------
 .PHONY: demo bench docs wheel clean
@@ -123,9 +128,11 @@ demo: $(VENV)/.requirements-demo  ## a formula becomes an op and trains on handw
 bench: install $(VENV)/.requirements-bench  ## compare with the libraries that are installed; writes benchmarks/results
 	@cd benchmarks && env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PY) run.py
 
-docs: $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
+docs: dev $(VENV)/.requirements-docs  ## the documentation as HTML, in build/docs/html
 	@rm -rf build/docs/src && mkdir -p build/docs && cp -r docs build/docs/src && cp -r generated/docs build/docs/src/reference
 	@$(PY) tools/reference_pages.py build/docs/src/reference
+	@PYTHONPATH=build/dev/site $(PY) tools/python_pages.py build/docs/src/reference
+	@rm -rf build/docs/html
 	@$(PY) -m sphinx -q -W --keep-going -b html build/docs/src build/docs/html
 	@echo "$(ROOT)/build/docs/html/index.html"
 

@@ -15,6 +15,7 @@ from . import formula as F
 from .errors import Diagnostics
 from .evaluate import MpmathEvaluator, NumpyEvaluator
 from .functions import Unavailable
+from .holomorphic import orders
 from .model import Deriv, Diff, Entry, Like, Loc, OpFile, Overload
 from .reference import Env, World, call_like, elementwise_inputs, integers_only, results_of, rng_for
 from .simplify import expand
@@ -97,6 +98,7 @@ class ElementwiseCheck:
             self.skip(f"complex derivatives: {ex}")
         try:
             self.special()
+            self.points()
             self.kinks()
         except Unavailable as ex:
             self.skip(f"special: {ex}")
@@ -318,12 +320,21 @@ class ElementwiseCheck:
         takes_complex = "c128" in self.e.dtypes if self.e.dtypes else True
         if not takes_complex or "vjp" in self.e.keys or self.o.inlined is None or self.o.expr is None:
             return
+        if orders(self.o.inlined, self.tensors):
+            return  # the op itself takes no complex numbers
         env = next(iter(self.envs()))
         rng = rng_for(self.e.op + "/complex")
+        hint = "give its vjp, or leave complex out of dtypes"
         for name, d in self.o.deriv.items():
             if d.formula is None or not isinstance(env.get(name), np.ndarray) or env[name].dtype.kind != "f":
                 continue
             slope = self.inlined(d.formula.node)
+            loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc
+            notes = [(self.o.expr.loc, "expr"), *self.dtype_notes()]
+            if orders(slope, [*self.tensors, self.result]):
+                text = f"the derivative by '{name}', {F.to_text(slope)}, compares complex numbers by size"
+                self.fault("E310", loc, text, hint, notes)
+                return
             z = env[name] + 1j * rng.uniform(0.1, 0.5, env[name].shape)
             for direction in (1, 1j):
                 try:
@@ -343,11 +354,9 @@ class ElementwiseCheck:
                 off = finite & (np.abs(got - want) > 1e-4 * np.maximum(1, np.abs(want)))
                 # Here and there a difference spans a branch cut.
                 if off.sum() > 0.3 * max(finite.sum(), 1):
-                    loc = d.formula.loc if d.kind is Diff.FORMULA else self.o.expr.loc
                     i = int(np.argmax(off.ravel()))
                     text = f"the derivative by '{name}' fails for complex numbers (at {name}={z.ravel()[i]:.6g})"
-                    hint = "give its vjp, or leave complex out of dtypes"
-                    self.fault("E310", loc, text, hint, [(self.o.expr.loc, "expr"), *self.dtype_notes()])
+                    self.fault("E310", loc, text, hint, notes)
                     return
 
     def dtype_notes(self) -> list[tuple[Loc, str]]:
@@ -376,6 +385,10 @@ class ElementwiseCheck:
                     "E313",
                     row.loc,
                     f"special: {self.result} is {got:.10g} at {point(given)}, not {row.values[self.result]}",
+                    "a row says what the formula gives, it does not replace it: put the value there, "
+                    "where(x == 0, 1, ...), and the slope into d; or a series near it, where(abs(x) < 0.01, ..., ...)"
+                    if self.o.inlined is not None
+                    else "",
                     notes=notes,
                 )
                 continue
@@ -402,6 +415,33 @@ class ElementwiseCheck:
             raise Unavailable("no reference")
         return attempt(call_like, like, self.o, env)
 
+    def points(self) -> None:
+        """`where(x == 0, limit, ...)` gives x = 0 a value, and the slope of a constant: seldom that of the function."""
+        if self.o.inlined is None or self.o.expr is None or integers_only(self.e, self.o):
+            return
+        for name in self.tensors:
+            d = self.o.deriv.get(name)
+            if d is None or d.formula is None or d.kind is not Diff.DERIVED:
+                continue
+            slope = self.inlined(d.formula.node)
+            env = next(iter(self.envs()))
+            for p in sorted(self.compared(name, ("==", "!="))):
+                h = 1e-6 * (1 + abs(p))
+                left, at, right = (self.slope_at(slope, env, name, x) for x in (p - h, p, p + h))
+                tol = 1e-3 * max(1, abs(left))
+                if np.isfinite([left, right]).all() and abs(left - right) <= tol and not abs(at - left) <= tol:
+                    if p in self.decided(name):
+                        continue
+                    text = f"the derivative by '{name}' is {at:.6g} at {name}={p:g} and {left:.6g} beside it"
+                    row = f"special: [{{{name}: {p:g}, d_{name}: {at:g}}}]"
+                    hint = f"give the derivative, d: {{{name}: ...}}; if {at:g} is meant, {row}"
+                    self.fault("E317", self.o.expr.loc, text, hint)
+
+    def decided(self, name: str) -> list[float]:
+        """Where a special row gives the derivative."""
+        rows = (s.values for s in self.e.special if name in s.values and f"d_{name}" in s.values)
+        return [float(np.real(row[name])) for row in rows]
+
     def kinks(self) -> None:
         """Points where the one-sided slopes differ must be decided by a special row."""
         if len(self.tensors) != 1 or self.o.inlined is None or integers_only(self.e, self.o):
@@ -410,9 +450,7 @@ class ElementwiseCheck:
         d = self.o.deriv.get(name)
         if d is None or d.formula is None:
             return
-        decided = [
-            float(np.real(s.values[name])) for s in self.e.special if name in s.values and f"d_{name}" in s.values
-        ]
+        decided = self.decided(name)
         slope = self.inlined(d.formula.node)
         env = next(iter(self.envs()))
         for p in sorted(self.candidates(name)):
@@ -440,10 +478,15 @@ class ElementwiseCheck:
         lo, hi = self.e.test.domains.get(name, (-3.0, 3.0))
         out = {float(x) for x in self.e.test.edges.get(name, self.e.test.edges.get("", ())) if np.isfinite(x)}
         out |= {k / 2 for k in range(-12, 13) if lo < k / 2 < hi}
+        return out | self.compared(name)
+
+    def compared(self, name: str, ops: tuple[str, ...] = ("<", "<=", ">", ">=", "==", "!=")) -> set[float]:
+        """The numbers that the formula or its derivative compares the argument with."""
         d = self.o.deriv[name].formula
+        out = set()
         for root in (self.o.inlined, d.node if d else None):
             for n in F.walk(root) if root is not None else ():
-                if isinstance(n, F.Compare):
+                if isinstance(n, F.Compare) and n.op in ops:
                     for a, b in ((n.left, n.right), (n.right, n.left)):
                         if a == F.Name(name) and isinstance(b, F.Num) and isinstance(b.value, (int, float)):
                             out.add(float(b.value))

@@ -15,7 +15,7 @@ import numpy as np
 from . import formula as F
 from .check import attempt
 from .errors import Diagnostics
-from .functions import Unavailable
+from .functions import Unavailable, is_absent
 from .model import LINEAR, Diff, Entry, Formula, Loc, Overload, TensorCase
 from .numpy_linalg import PHASE_FREE
 from .reference import Env, Still, World, call_like, callable_like, case_inputs, results_of, rng_for
@@ -402,8 +402,8 @@ def _exact(x: Any) -> float:
 
 
 def _is_missing(text: str) -> bool:
-    missing = ("no numeric form", "no value", "like:", "no reference", "shape rule", "scipy is", "mpmath is")
-    return text.startswith(missing) or "needs SciPy" in text
+    missing = ("no numeric form", "no value", "like:", "no reference", "shape rule")
+    return text.startswith(missing) or is_absent(text)
 
 
 def _differentiable(x: Any) -> bool:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from . import markers, pipeline
+from . import COMMAND, markers, pipeline
 from .errors import CODES, Diagnostics, did_you_mean
-from .model import AMP, DTYPE_GROUPS, DTYPES, FAMILIES, HOMES, OPERATORS, PROMOTE, OpFile
+from .functions import FUNCTIONS, INTERNAL
+from .model import AMP, DTYPE_GROUPS, DTYPES, FAMILIES, HOMES, OPERATORS, PROMOTE, Base, OpFile
 from .schema import KEYS
+from .shape_rules import SHAPES
+from .structured import META, TENSOR
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--ops", metavar="FILE", help="the entries (default: ops.yaml)")
     common.add_argument("--out", metavar="DIR", help="the generated files (default: generated/ beside the entries)")
-    p = argparse.ArgumentParser(prog="codegen", description="ops.yaml -> generated/: every op is one entry.")
+    p = argparse.ArgumentParser(prog=COMMAND, description="ops.yaml -> generated/: every op is one entry.")
     sub = p.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: object, text: str) -> argparse.ArgumentParser:
@@ -165,7 +169,7 @@ def check(args: argparse.Namespace) -> int:
         if text:
             print(text)
             suffix = "" if args.ops == "ops.yaml" else f" --ops {args.ops} --out {args.out}"
-            print(f"{args.out} is not what {args.ops} says; run: python -m codegen write{suffix}", file=sys.stderr)
+            print(f"{args.out} is not what {args.ops} says; run: {COMMAND} write{suffix}", file=sys.stderr)
             return 1
     print(f"{args.ops}: {len(file.entries)} entries, no fault")
     return 0
@@ -225,6 +229,7 @@ def one(args: argparse.Namespace) -> int:
 
 def new(args: argparse.Namespace) -> int:
     from . import new as N
+    from .base import base_of
 
     if sys.stdin.isatty() and sys.stdout.isatty():
         N.ask(args)
@@ -235,8 +240,10 @@ def new(args: argparse.Namespace) -> int:
         return 1
     if not args.dry:
         Path(args.ops).write_text(text, encoding="utf-8")
+        where = "" if args.ops == "ops.yaml" else f" --ops {args.ops}"
+        then = "write" if base_of(args.ops) is None else "test " + args.op
         print(
-            f"added to {args.ops}; next: python -m codegen explain {args.op}, python -m codegen write", file=sys.stderr
+            f"added to {args.ops}; next: {COMMAND} explain {args.op}{where}, {COMMAND} {then}{where}", file=sys.stderr
         )
     print(entry, end="")
     return 0
@@ -339,11 +346,18 @@ def schema(args: argparse.Namespace) -> int:
 
         print(json.dumps(json_schema(), indent=1))
         return 0
-    print("An entry of ops.yaml; docs/ops_yaml.md says more.")
+    print("An entry of ops.yaml; the page 'ops.yaml: the schema' of the documentation says more.")
     table("keys (* required)", {k.name + " *" * k.required: f"{k.value}. {k.doc}" for k in KEYS.values()})
     table("families", {f.name: f.doc for f in FAMILIES.values()})
     table("promote", PROMOTE)
     table("dtypes", {**{g: " ".join(v) for g, v in DTYPE_GROUPS.items()}, "names": " ".join(DTYPES)})
     table("home, amp, operator", {"home": " ".join(HOMES), "amp": " ".join(AMP), "operator": " ".join(OPERATORS)})
     table("errors", CODES)
+    known = {
+        "elementwise functions": (f for f in FUNCTIONS if f not in INTERNAL), "metadata and checks": META,
+        "structured functions": TENSOR, "shape rules": SHAPES, "types": (b.value for b in Base),
+    }  # fmt: skip
+    for title, names in known.items():
+        print(f"\n{title}")
+        print(textwrap.fill(" ".join(names), 100, initial_indent="  ", subsequent_indent="  "))
     return 0

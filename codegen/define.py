@@ -34,6 +34,7 @@ class Defined:
 
     files: Mapping[str, str]
     ops: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()  # what could not be compared with a reference here, and why
 
 
 def define(entries: Sequence[Given], filename: str, headers: Sequence[Path] = ()) -> Defined:
@@ -69,11 +70,15 @@ def _finish(
 ) -> Defined:
     if diags:
         raise Refused(diags)
+    unchecked: list[str] = []
     if numeric:
         from .check import run
+        from .functions import is_absent
 
         for op in numeric:
-            run(file, diags, only=op)
+            lines = [line for line in run(file, diags, only=op) if is_absent(line)]
+            if lines and (e := file.get(op)) and e.like is not None:
+                unchecked.append(f"{op}: not compared with its reference: {lines[0].rpartition(': ')[2]}")
         # A kink that nobody decided: the formula decides, as the docs of define_op say.
         diags.items = [d for d in diags.items if d.code != "E316"]
         if diags:
@@ -86,4 +91,4 @@ def _finish(
         files = cpp(plan(file, kernels, base))
     except PlanError as e:
         raise Refused(e.diags) from None
-    return Defined(files, tuple(e.op for e in file.entries))
+    return Defined(files, tuple(e.op for e in file.entries), tuple(unchecked))

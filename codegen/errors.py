@@ -49,6 +49,7 @@ CODES = {
     "E314": "values that differ from the reference",
     "E315": "a tangent that differs from the differences of the reference",
     "E316": "a kink where the derivative is not decided",
+    "E317": "a value at a single point, whose derivative is not the function's",
     # E4xx: across ops
     "E401": "an op defined twice",
     "E402": "a name, method or operator claimed by two ops",

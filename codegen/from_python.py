@@ -18,6 +18,7 @@ from .formula import Node
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
 from .given import Given, Place
 from .model import Loc
+from .scope import WHERE_FUNCTIONS, whole
 
 MODULES = ("tp", "tensorplay", "math", "np", "numpy", "torch", "special", "F")  # f of module.f(x) is what is meant
 _RENAMED = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
@@ -166,7 +167,8 @@ class _Reader:
             if isinstance(n, ast.Call) and isinstance(n.func, (ast.Name, ast.Attribute)):
                 name = n.func.id if isinstance(n.func, ast.Name) else n.func.attr
                 if _RENAMED.get(name, name) not in known:
-                    hint = did_you_mean(name, known) or "see docs/ops_yaml.md, Functions; elementwise ops too"
+                    base = library()
+                    hint = whole(name, base.by_name if base else ()) or did_you_mean(name, known) or WHERE_FUNCTIONS
                     self.refuse("E202", self.place(n.func), f"no function '{name}' here", hint)
             elif isinstance(n, ast.Name) and id(n) not in called and n.id not in names and n.id not in MODULES:
                 self.refuse("E201", self.place(n), f"'{n.id}' is not an argument", did_you_mean(n.id, names, True))

@@ -57,8 +57,9 @@ _f("logaddexp2", "float", "sigmoid(0.6931471805599453 * (x - y))", "sigmoid(0.69
 _f("xlogy", "float", "where(x == 0 and y <= 0, 0, log(y))", "x / y")
 _f("xlog1py", "float", "where(x == 0 and y <= -1, 0, log1p(y))", "x / (1 + y)")
 _f("entr", "float", "-log(x) - 1")
-# Powers. The partial in the base is 0 for exponent 0 even at base 0; in the exponent it is 0 at base 0.
-_f("pow", "any", "where(y == 0, 0, y * x**(y - 1))", "where(x == 0 and y >= 0, 0, out * log(x))")
+# Powers. The partial in the base is 0 for exponent 0 even at base 0. At base 0, x**y log x tends to 0 with x**y, so the
+# partial in the exponent is 0 there.
+_f("pow", "any", "where(y == 0, 0, y * x**(y - 1))", "where(x == 0 and (out == 0 or y == 0), 0, out * log(x))")
 _f("sqrt", "float", "0.5 / out")
 _f("rsqrt", "float", "-0.5 * out**3")
 _f("reciprocal", "float", "-out**2")
@@ -253,6 +254,11 @@ def _polynomial(name: str, one: Any, x: Any, degree: Any, order: Any) -> Any:
 
 class Unavailable(Exception):
     """A numeric form that needs a package that is not installed."""
+
+
+def is_absent(why: str) -> bool:
+    """Whether something could not be computed because a package is not installed."""
+    return why.endswith(("is not installed", "needs SciPy"))
 
 
 # ---- numeric forms --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import cpp_types as C
+from . import formula as F
 from . import markers
 from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload
@@ -201,6 +202,18 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
     )  # fmt: skip
 
 
+def _where_readable(test: F.Node, scope: Mapping[str, Value]) -> F.Node:
+    """A condition that reads elements, left out where there are none to read: inside vmap."""
+    read = {n for c in F.walk(test) if isinstance(c, F.Call) and c.func in ("least", "greatest") for n in F.names(c)}
+    guards = []
+    for n in sorted(read):
+        kind = scope[n].type if n in scope else None
+        if kind is not None and kind.is_tensor:
+            there = f"not ({n} == None) and " if kind.optional else ""
+            guards.append(F.parse(f"{there}not readable({n})"))
+    return F.BoolOp("or", (*guards, test)) if guards else test
+
+
 def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
     """The op as a template over both worlds: named values in order, the results last."""
     scope: dict[str, Value] = {}
@@ -220,7 +233,7 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
             terms = Terms(ctx.ops, dict(scope), "V", f"dtype({first})" if first else "")
             f = r.test
             try:
-                test = terms.of_type(r.test.node, C.BOOL)
+                test = terms.of_type(_where_readable(r.test.node, scope), C.BOOL)
                 shown = []
                 for f in r.shown:
                     shown.append(terms.walk(f.node).text)

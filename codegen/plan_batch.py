@@ -1,7 +1,7 @@
 """Plans the batching rule of one overload: which rule, its C++ function, and the rule in words. Renders nothing.
 
 A rule brings the operands to a common set of batch dimensions (csrc/transforms), runs the op itself on them and wraps
-the result. Families bring theirs; `batch:` names one of csrc/transforms/rules.h; what has none runs once per sample.
+the result. Families bring theirs; `batch:` names one of csrc/transforms/rules.h, or says `rows`; what has none runs once per sample.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ def rule_of(e: Entry, o: Overload) -> Rule:
     """The batching rule of an overload."""
     if e.batch == "loop":
         return LOOP
+    if e.batch == "rows":
+        return leading_rule(e, o, rows=True) or LOOP
     if e.batch:
         # copy_ is what the others write with.
         return Rule(e.batch, f"`{e.batch}` of csrc/transforms/rules.h", inplace=e.op == "copy")
@@ -106,8 +108,9 @@ def pool_rule(e: Entry) -> Rule | None:
     return Rule("fold", FOLDED_WORDS, args, rank)
 
 
-def leading_rule(e: Entry, o: Overload) -> Rule | None:
-    """Batch dimensions in front, arguments moved behind them; None where an argument can't be."""
+def leading_rule(e: Entry, o: Overload, rows: bool = False) -> Rule | None:
+    """Batch dimensions in front, arguments moved behind them; None where an argument can't be. `rows`: the entry says
+    that its kernel works on the last dimension, whatever stands before it."""
     if e.op in _NEVER:
         return None
     own = _OWN.get(e.op, {})
@@ -118,12 +121,12 @@ def leading_rule(e: Entry, o: Overload) -> Rule | None:
         if how:
             args[a.name] = how
     # A kernel of linear algebra on one operand works on its last dimensions.
-    trailing = e.op in _TRAILING or (e.family.name in _MATRICES and len(o.sig.tensor_args) == 1)
+    trailing = rows or e.op in _TRAILING or (e.family.name in _MATRICES and len(o.sig.tensor_args) == 1)
     if not args and not trailing:
         return None
-    lift = e.family.name in _LIFTED or (e.family.name == "nn" and "dim" in args)
+    lift = not rows and (e.family.name in _LIFTED or (e.family.name == "nn" and "dim" in args))
     unless = tuple(f"{C.cpp_name(a.name)}->dim() == 0" for a in o.sig.tensor_args if e.op in _GATHERS)
-    rank = _RANKS.get(e.op, _MATRICES.get(e.family.name, ""))
+    rank = "1" if rows else _RANKS.get(e.op, _MATRICES.get(e.family.name, ""))
     moved = ", ".join(args)
     words = (
         f"batch dimensions in front; {moved} {'count' if len(args) > 1 else 'counts'} behind them"

@@ -5,6 +5,7 @@ The world of structured formulas is here too: table functions first, then the op
 
 from __future__ import annotations
 
+import ast
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -45,19 +46,19 @@ def rng_for(name: str) -> np.random.Generator:
 # ---- references -----------------------------------------------------------------------------------------------------
 
 
+PACKAGES = ("scipy", "mpmath")  # what references may call where it is installed
+
+
 @cache
 def _namespace() -> dict[str, Any]:
     import importlib
 
     out: dict[str, Any] = {"numpy": np, "np": np, "math": math}
-    for name, path in (("scipy", "scipy"), ("mpmath", "mpmath")):
+    for name in PACKAGES:
         try:
-            out[name] = importlib.import_module(path)
+            out[name] = importlib.import_module(name)
         except ImportError:
             continue
-    if "scipy" in out:
-        for sub in ("special", "linalg", "fft", "signal", "stats", "ndimage"):
-            importlib.import_module(f"scipy.{sub}")
     if "mpmath" in out:
         out["mp"] = out["mpmath"]
     return out
@@ -66,6 +67,11 @@ def _namespace() -> dict[str, Any]:
 @cache
 def _compiled(text: str) -> Any:
     return compile(text, "<like>", "eval")
+
+
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name))
 
 
 def call_like(like: Like | None, o: Overload, given: Mapping[str, Any]) -> Any:
@@ -90,6 +96,10 @@ def call_like(like: Like | None, o: Overload, given: Mapping[str, Any]) -> Any:
         names = list(full)
         f = eval(_compiled(f"lambda {', '.join(names)}: {like.text}"), dict(space))
         return _vectorised(f, [full[n] for n in names])
+    for name in _names(like.text) - {*full}:
+        root = {"mp": "mpmath"}.get(name, name)
+        if root in PACKAGES and root not in space:
+            raise Unavailable(f"{root} is not installed")
     # One scope for both, so that comprehensions see the arguments.
     return eval(_compiled(like.text), {**space, **full})
 

@@ -37,7 +37,7 @@ class Resolver:
     def __init__(self, raw: L.Raw, diags: Diagnostics, world: World) -> None:
         self.raw, self.diags, self.world = raw, diags, world
         self.bad = raw.bad
-        self.check = Checker(diags, raw.op)
+        self.check = Checker(diags, raw.op, ops=world.ops)
         self.spoken: dict[str, tuple[str, Loc]] = {}  # argument -> (key, place)
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:

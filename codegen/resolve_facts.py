@@ -295,7 +295,7 @@ class Facts(Resolver):
         if e.python and known.functions and e.python not in known.functions:
             hint = did_you_mean(e.python, known.functions) or "define it at the top of that module"
             self.fault("E404", self.key_loc("python"), f"no function '{e.python}'", hint)
-        if e.batch and e.batch != "loop" and known.batches and e.batch not in known.batches:
+        if e.batch and e.batch not in ("loop", "rows") and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",
                 self.raw.values["batch"][1],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from . import COMMAND
 from . import formula as F
 from .errors import Diagnostics, did_you_mean
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
@@ -23,6 +24,16 @@ Notes = Iterable[tuple[Loc, str]]
 _LISTS: dict[type, str] = {
     F.Subscript: "a subscript", F.Tuple: "a tuple", F.List: "a list", F.Each: "a list built item by item",
 }  # fmt: skip
+
+
+WHERE_FUNCTIONS = f"{COMMAND} schema lists the functions; elementwise ops may be called too"
+
+
+def whole(name: str, ops: Container[str]) -> str:
+    """The hint for a name that only formulas over whole tensors know; empty for others."""
+    if name in META or name in TENSOR or name in ops:
+        return f"'{name}' sees whole tensors, expr one element: say compose in place of expr"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -140,9 +151,10 @@ def shape_callees(declared: Iterable[str] = ()) -> dict[str, tuple[Callee, ...]]
 class Checker:
     """Checks formulas of one op; `fault` puts a diagnostic at a node of a formula."""
 
-    def __init__(self, diags: Diagnostics, op: str, notes: Notes = ()) -> None:
+    def __init__(self, diags: Diagnostics, op: str, notes: Notes = (), ops: Container[str] = ()) -> None:
         self.diags = diags
         self.op = op
+        self.ops = ops  # every op there is, whatever a formula may call
         self.notes = tuple(notes)
         self.bad = False
 
@@ -181,10 +193,9 @@ class Checker:
         if callees is None:
             span = n.func_span
             kind = "function" if scope.elementwise else "function or op"
-            hint = did_you_mean(n.func, scope.callees)
-            self.fault(
-                "E202", f, span, f"{where}: no {kind} '{n.func}' here", hint or "see docs/ops_yaml.md, Functions"
-            )
+            hint = whole(n.func, self.ops) if where == "expr" else ""
+            hint = hint or did_you_mean(n.func, scope.callees) or WHERE_FUNCTIONS
+            self.fault("E202", f, span, f"{where}: no {kind} '{n.func}' here", hint)
             return
         given = len(n.args)
         misfit = ""

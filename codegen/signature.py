@@ -41,7 +41,7 @@ class _Tokens:
             m = _TOKEN.match(text, pos)
             if not m or m.lastgroup is None:
                 raise SignatureError(
-                    f"unexpected character {text[pos]!r}", pos, pos + 1, "see docs/ops_yaml.md, Signatures"
+                    f"unexpected character {text[pos]!r}", pos, pos + 1, "a signature reads: name(Tensor input, int n=1) -> Tensor out"
                 )
             kind = m.lastgroup
             self.items.append((kind, m.group(kind), m.start(kind), m.end(kind)))

@@ -40,6 +40,13 @@ _LAZY_NAMES = {
     "load": "_files",
     "vmap": "func",
 }
+# What scripts for PyTorch ask for and is not here, and what to do instead.
+_ABSENT = {
+    "compile": "write the formula as one op, with define_op",
+    "cuda": "the CPU is the one device",
+    "jit": "write the formula as one op, with define_op",
+    "optim": "update the tensors under no_grad, as in w -= rate * w.grad",
+}
 
 
 def __getattr__(name: str) -> _Any:
@@ -49,7 +56,8 @@ def __getattr__(name: str) -> _Any:
     elif name in _LAZY:
         value = _importlib.import_module(f"{__name__}.{name}")
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = f": {_ABSENT[name]}" if name in _ABSENT else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

@@ -92,7 +92,10 @@ def load(f: _File) -> dict[str, Any]:
     try:
         entries = library.deserialize(data)
     except library.SafetensorError as e:
-        raise ValueError(f"load: {f!r} is no safetensors file: {e}") from e
+        hint = ""
+        if data[:2] in (b"PK", b"\x80\x02"):  # a zip archive, or a pickle
+            hint = "; files of torch.save are not read: there, safetensors.torch.save_file(state, path) writes one"
+        raise ValueError(f"load: {f!r} is no safetensors file: {e}{hint}") from e
     return {name: _tensor(name, e) for name, e in entries}
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from codegen import pipeline  # noqa: E402
-from codegen.model import Entry  # noqa: E402
+from codegen.model import Entry, OpFile  # noqa: E402
 from codegen.plot import Refused, plot  # noqa: E402
 from codegen.tex import name_tex, tex  # noqa: E402
 
@@ -48,6 +48,24 @@ def picture(e: Entry, folder: Path) -> list[str]:
     return [f"![{e.op} and its derivative](pictures/{e.op}.svg)", ""]
 
 
+def a_to_z(folder: Path, file: OpFile) -> str:
+    """Every public op by name, with the section that describes it; other names lead to the same place."""
+    where = {m[1]: p.stem for p in folder.glob("*.md") for m in SECTION.finditer(p.read_text(encoding="utf-8"))}
+    names: dict[str, tuple[Entry, str]] = {}
+    for e in file.entries:
+        if "internal" in e.home and not e.method:
+            continue
+        names[e.op] = (e, "")
+        for a in e.aliases:
+            names.setdefault(a.rpartition(".")[2], (e, f"another name of `{e.op}`"))
+    rows = [
+        f"| [{name}]({where[e.op]}.md#{e.op}) | {said or e.doc.replace('|', chr(92) + '|')} |"
+        for name, (e, said) in sorted(names.items())
+        if e.op in where
+    ]
+    return "\n".join(["# Ops from A to Z", "", "| op | |", "|---|---|", *rows, ""])
+
+
 def main(folder: Path) -> int:
     file, diags, _ = pipeline.checked(str(ROOT / "ops.yaml"), numeric=False)
     if diags:
@@ -67,6 +85,7 @@ def main(folder: Path) -> int:
             formulas, drawn = formulas + bool(math), drawn + bool(curve)
             parts.append("\n".join([section, "", *math, *curve]) + "\n")
         page.write_text("".join(parts), encoding="utf-8")
+    (folder / "a_to_z.md").write_text(a_to_z(folder, file), encoding="utf-8")
     print(f"{formulas} ops with their formulas typeset, {drawn} drawn")
     return 0
 

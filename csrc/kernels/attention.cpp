@@ -123,6 +123,7 @@ Problem make_problem(const OpSchema& op, const Storage& query, const Storage& ke
   join_batch(op, p.batch, query.sizes(), "query");
   join_batch(op, p.batch, key.sizes(), "key");
   join_batch(op, p.batch, value.sizes(), "value");
+  if (attn_mask.defined() && attn_mask.dim() > 2) join_batch(op, p.batch, attn_mask.sizes(), "attn_mask");
   p.count = product(p.batch);
   Promotion promotion;
   for (const Storage* s : {&query, &key, &value}) promotion.add(s->dtype(), false, false);
@@ -138,12 +139,7 @@ Problem make_problem(const OpSchema& op, const Storage& query, const Storage& ke
       type_error(op.name, ": attn_mask must be bool or floating; it is ", dtype_name(attn_mask.dtype()));
     const int d = attn_mask.dim();
     const int64_t rows = d >= 2 ? attn_mask.size(d - 2) : 1, cols = d >= 1 ? attn_mask.size(d - 1) : 1;
-    bool ok = d <= p.batch.size() + 2 && (rows == 1 || rows == p.queries) && (cols == 1 || cols == p.keys);
-    for (int i = 0; ok && i < d - 2; ++i) {
-      const int64_t b = p.batch[p.batch.size() - (d - 2) + i];
-      ok = attn_mask.size(i) == 1 || attn_mask.size(i) == b;
-    }
-    if (TP_UNLIKELY(!ok))
+    if (TP_UNLIKELY((rows != 1 && rows != p.queries) || (cols != 1 && cols != p.keys)))
       value_error(op.name, ": attn_mask of sizes ", attn_mask.sizes(), " does not broadcast to ",
                   p.sizes(p.queries, p.keys));
     Storage m = additive_mask(attn_mask, p.work);

@@ -95,7 +95,7 @@ PyObject* run_jvp(PyObject*, PyObject* const* args, Py_ssize_t n) {
     InlineVec<TensorRef, 2> found;
     Owned primal_out = map_tree(output.get(), [&](PyObject* leaf) {
       if (!is_tensor(leaf))
-        runtime_error(kJvp, ": expected f(*args) to return only tensors, got unsupported type ",
+        runtime_error(kJvp, ": expected f(*primals) to return only tensors, got unsupported type ",
                       Py_TYPE(leaf)->tp_name);
       any = true;
       const TensorRef& t = tensor_of(leaf);

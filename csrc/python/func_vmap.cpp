@@ -38,13 +38,12 @@ std::string text_of(PyObject* o) {
 
 bool is_dim(PyObject* o) { return o == Py_None || PyLong_Check(o); }
 
-/// Calls f(leaf, dim) for every leaf of `tree`; `dims` is an int or None, or a tree whose leaves are, and which may end
+/// Calls f(leaf, dim) for every leaf and None of `tree`; `dims` is an int or None, or a tree whose leaves are, and which may end
 /// higher up than `tree` does. False where the two do not fit.
 template <class F>
 bool each_with_dim(PyObject* tree, PyObject* dims, F&& f) {
   const TreeKind kind = tree_kind(tree);
-  if (kind == TreeKind::None) return true;
-  if (kind == TreeKind::Leaf) {
+  if (kind == TreeKind::Leaf || kind == TreeKind::None) {
     if (tree_kind(dims) != TreeKind::Leaf && dims != Py_None) return false;
     f(tree, dims);
     return true;
@@ -117,6 +116,7 @@ Mapped map_inputs(const VmapObject* self, PyObject* const* args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; fits && i < n; ++i) {
     PyObject* dim = PyLong_Check(in_dims) ? in_dims : PyTuple_GET_ITEM(in_dims, i);
     fits = each_with_dim(args[i], dim, [&](PyObject* leaf, PyObject* d) {
+      if (leaf == Py_None) return;  // an argument that is not given
       m.dims.push_back(checked_dim(self, leaf, d));
       if (m.dims.back() < 0) return;
       const std::int64_t length = tensor_of(leaf)->sizes()[int(m.dims.back())];
@@ -167,8 +167,10 @@ Owned unbatch_outputs(const VmapObject* self, PyObject* output, int level, std::
   if (TP_LIKELY(is_tensor(output) && is_dim(dims))) return unbatched(self, output, dims, level, size);
   if (is_tensor(output) && PyTuple_Check(dims) && PyTuple_GET_SIZE(dims) == 1) dims = PyTuple_GET_ITEM(dims, 0);
   std::vector<Owned> leaves;
-  const bool fits = each_with_dim(
-      output, dims, [&](PyObject* leaf, PyObject* dim) { leaves.push_back(unbatched(self, leaf, dim, level, size)); });
+  const bool fits = each_with_dim(output, dims, [&](PyObject* leaf, PyObject* dim) {
+    Owned whole = unbatched(self, leaf, dim, level, size);
+    if (leaf != Py_None) leaves.push_back(std::move(whole));
+  });
   if (!fits)
     value_error("vmap(", name_of(self->function), ", ..., out_dims=", text_of(self->out_dims),
                 ")(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure ",
@@ -257,7 +259,8 @@ PyObject* dims_of_outputs(PyObject*, PyObject* const* args, Py_ssize_t n) {
     PyObject* dims = reinterpret_cast<VmapObject*>(args[0])->out_dims;
     if (is_tensor(args[1]) && PyTuple_Check(dims) && PyTuple_GET_SIZE(dims) == 1) dims = PyTuple_GET_ITEM(dims, 0);
     Owned list(PyList_New(0));
-    each_with_dim(args[1], dims, [&](PyObject*, PyObject* dim) {
+    each_with_dim(args[1], dims, [&](PyObject* leaf, PyObject* dim) {
+      if (leaf == Py_None) return;
       if (PyList_Append(list.get(), dim) < 0) host_error();
     });
     return list.release();

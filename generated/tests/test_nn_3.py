@@ -6,6 +6,14 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="log_softmax_backward",
+        home="internal",
+        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
+        ],
+    ),
+    Op(
         name="margin_ranking_loss",
         home="nn.functional",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from .. import _C
-from ._tree import tree_map
+from ._tree import tree_leaves, tree_map
 
 ArgNums = int | tuple[int, ...]
 
@@ -114,7 +115,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Returns:
         (output, jvp_fn): jvp_fn takes one tangent for each primal and returns the tangent of the output.
     Raises:
-        RuntimeError: tangents of another structure than the primals.
+        RuntimeError: func returns something else than tensors, or the tangents have other sizes than the primals.
 
     Example:
         >>> from tensorplay.func import linearize
@@ -122,14 +123,29 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         >>> push(tensorplay.tensor([1.0, 1.0]))
         tensor([2., 4.])
     """
-    output, pull = vjp(func, *primals)
+    output, pull = vjp(functools.partial(_tensors_of, func), *primals)
     # u -> u^T J is linear in u, whatever u it is recorded at; its own transpose is J.
     _, push = vjp(pull, tree_map(_zeros, output))
 
+    sizes = [tuple(x.shape) for x in tree_leaves(primals)]
+
     def jvp_fn(*tangents: Any) -> Any:
+        given = [tuple(x.shape) if isinstance(x, _C.Tensor) else type(x).__name__ for x in tree_leaves(tangents)]
+        if given != sizes or len(tangents) != len(primals):
+            wanted = f"give the structure and sizes of the primals, {sizes}"
+            raise RuntimeError(f"linearize: tangents of sizes {given}; {wanted}")
         return push(tangents)[0]
 
     return output, jvp_fn
+
+
+def _tensors_of(func: Callable[..., Any], *args: Any) -> Any:
+    output = func(*args)
+    for leaf in [output] if output is None else tree_leaves(output):
+        if not isinstance(leaf, _C.Tensor):
+            kind = type(leaf).__name__
+            raise RuntimeError(f"linearize(f, *primals): expected f(*primals) to return only tensors, got {kind}")
+    return output
 
 
 def _zeros(t: Any) -> Any:

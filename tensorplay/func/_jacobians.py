@@ -9,6 +9,7 @@ from typing import Any
 from .. import _C
 from ._derivatives import ArgNums
 from ._tree import tree_leaves, tree_map
+from ._vmap import check_randomness
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -187,7 +188,7 @@ def jacfwd(
     Returns:
         A function that returns the Jacobian as `jacrev` does.
     Raises:
-        RuntimeError: complex arguments or outputs. ValueError: a chunk_size that is not positive.
+        RuntimeError: complex arguments or outputs. ValueError: a chunk_size that is not positive, another randomness.
 
     Example:
         >>> from tensorplay.func import jacfwd
@@ -196,6 +197,7 @@ def jacfwd(
                 [0., 4.]])
     """
     _check_chunk("jacfwd", chunk_size)
+    check_randomness("jacfwd", randomness)
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,11 @@ from .. import _C
 from ._tree import tree_map
 
 
+def check_randomness(name: str, randomness: str) -> None:
+    if randomness not in ("error", "same", "different"):
+        raise ValueError(f"{name}: Only allowed values for randomness are error, different, or same. Got {randomness}")
+
+
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -45,8 +50,7 @@ def vmap(
         >>> vmap(lambda a, b: (a * b).sum())(tensorplay.ones(3, 2), tensorplay.tensor([[1.0, 2], [3, 4], [5, 6]]))
         tensor([ 3.,  7., 11.])
     """
-    if randomness not in ("error", "same", "different"):
-        raise ValueError(f"Only allowed values for randomness are error, different, or same. Got {randomness}")
+    check_randomness("vmap", randomness)
     if chunk_size is None:
         return _C._func_vmap(func, in_dims, out_dims, randomness)
     if chunk_size <= 0:

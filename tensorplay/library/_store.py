@@ -10,6 +10,7 @@ import importlib.machinery
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..codegen import cache as kept
 from . import _names
 
 PACKAGE = Path(_C.__file__).parent  # of the binaries: a development build links the Python files from elsewhere
+_PACKAGE = str(Path(__file__).parents[1])  # frames that are ours
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
 INSTALL = (
     "install one: `apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora), `xcode-select --install` "
@@ -261,6 +263,8 @@ def _make(
             made = generate()
         except Refused as e:
             raise DefinitionError(str(e), e.codes) from None
+        for line in made.unchecked:
+            warnings.warn(f"{line}; install it, or leave `like` out", stacklevel=_outside())
         work = top / f"{key}.{os.getpid()}.tmp"
         work.mkdir(mode=0o700)
         try:
@@ -274,6 +278,14 @@ def _make(
             shutil.rmtree(work, ignore_errors=True)
             raise
         os.unlink(top / f"{key}.lock")
+
+
+def _outside() -> int:
+    """How many frames up the caller's code is, for a warning of the function that calls this."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _load(file: Path) -> ModuleType:

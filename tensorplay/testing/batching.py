@@ -1,8 +1,10 @@
-"""Checks of batching: vmap of an op against a loop over the samples, for every choice of batched arguments and place of
-the batch dimension, nested, and with gradients through both."""
+"""Checks of batching: vmap of an op against a loop over the samples, for mixtures of batched arguments and places of
+the batch dimension, nested, and with gradients through both. TENSORPLAY_TEST_ALL=1 takes every mixture of every sample.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from typing import Any
@@ -15,6 +17,8 @@ from .inputs import Sample, draw, samples
 from .rows import Op, array, call, results, tensor, tolerance
 
 SIZE = 3
+ALL = os.environ.get("TENSORPLAY_TEST_ALL") == "1"
+MOST = 2000  # mixtures of one sample: 6 tensors have 728; a list of 8 has 6560, of which every k-th is taken
 Place = tuple[str, int | None]  # an argument, or an item of a list argument
 
 
@@ -74,12 +78,26 @@ class Batch:
         return out
 
     def combinations(self) -> Iterator[tuple[int | None, ...]]:
-        """in_dims: all in front first, then every mixture of the first dimension, the last and none."""
+        """in_dims: all in front first, then mixtures of the first dimension, the last and none."""
         n = len(self.places)
         yield (0,) * n
+        if ALL:
+            mixtures = list(self.every())
+            yield from mixtures[:: 1 + len(mixtures) // MOST]
+            return
         seen = islice((c for c in product((0, None, -1), repeat=n) if any(d is not None for d in c)), 40)
         picked = [c for c in seen if c != (0,) * n]
         yield from picked if n <= 2 else picked[:: max(1, len(picked) // 8)]
+
+    def every(self) -> Iterator[tuple[int | None, ...]]:
+        """Each mixture of none, the first and the last dimension; and each dimension of up to two, or of one alone."""
+        n = len(self.places)
+        places: list[list[int | None]] = [[None, *range(v.ndim + 1)] for v in self.values]
+        ends: list[list[int | None]] = [[None, 0, *([-1] if v.ndim else [])] for v in self.values]
+        mixtures = [p for p in product(*(places if n <= 2 else ends)) if any(d is not None for d in p)]
+        if n > 2:
+            mixtures += [(None,) * k + (d,) + (None,) * (n - k - 1) for k in range(n) for d in places[k] if d]
+        return (m for m in mixtures if m != (0,) * n)
 
 
 def moved(leaf: Any, dim: int | None) -> Any:
@@ -123,7 +141,7 @@ def check_batching(op: Op) -> None:
     checked = 0
     _C._vmap_warn_of_loops(False)
     try:
-        for s in samples(op, limit=3):
+        for s in samples(op, limit=100 if ALL else 3):
             b = Batch(op, s)
             if b.places and _check_sample(op, b):
                 checked += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import math
 import zlib
@@ -201,6 +202,8 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
         return np.asarray(rng.integers(lo, max(hi, lo + 1), shape)).astype(_NUMPY[dtype or "i64"])
     x = np.asarray(rng.uniform(low, high, shape))
     match kind:
+        case "distinct" if (dtype or base) in INTEGERS:
+            x = rng.permutation(n).reshape(shape)
         case "distinct":
             x = rng.permutation(np.sort(rng.uniform(low, high, n)) + np.arange(n) * 0.05).reshape(shape)
         case "nonzero":
@@ -226,13 +229,17 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
 
 
 @cache
-def namespace() -> dict[str, Any]:
+def namespace(like: str) -> dict[str, Any]:
+    """What a reference may call; of the packages, those it names."""
     out: dict[str, Any] = {"numpy": np, "np": np, "math": math}
-    for name in ("scipy", "mpmath"):
-        out[name] = importlib.import_module(name)
-    for sub in ("special", "linalg", "fft", "signal", "stats"):
-        importlib.import_module(f"scipy.{sub}")
-    out["mp"] = out["mpmath"]
+    for name in {n.id for n in ast.walk(ast.parse(like, mode="eval")) if isinstance(n, ast.Name)}:
+        package = {"mp": "mpmath"}.get(name, name)
+        if package not in ("scipy", "mpmath"):
+            continue
+        try:
+            out[name] = importlib.import_module(package)
+        except ImportError as e:
+            raise ImportError(f"the reference {like!r} needs {package}; run: pip install {package}") from e
     return out
 
 
@@ -254,7 +261,7 @@ def evaluate(op: Op, s: Sample) -> list[Any]:
     exact = {
         k: v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v for k, v in s.given.items()
     }
-    space = namespace()
+    space = namespace(form.like)
     with np.errstate(all="ignore"):
         if form.kind == "name" or (form.kind == "mpmath" and form.like.replace(".", "").replace("_", "").isalnum()):
             f = eval(form.like, dict(space))

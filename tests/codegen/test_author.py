@@ -203,3 +203,71 @@ def test_unusable_places_are_messages(pack: Path, tmp_path: Path, capsys: pytest
     assert "a picture ends in" in capsys.readouterr().err
     assert main(["explain", "tanh", *ops, "--png", str(tmp_path / "no" / "x.png")]) == 1
     assert "No such file or directory" in capsys.readouterr().err
+
+
+ONLY = """
+import re, sys, tomllib
+from pathlib import Path
+names = {"scikit-build-core": "scikit_build_core", "pyyaml": "yaml", "scipy-openblas32": "scipy_openblas32"}
+requires = tomllib.loads(Path("pyproject.toml").read_text())["build-system"]["requires"]
+found = [re.match(r"[\\w-]+", r)[0] for r in requires]
+allowed = {names.get(n, n) for n in found} | {"codegen", "markupsafe"} | sys.stdlib_module_names
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0].lstrip("_") not in allowed and name.partition(".")[0] not in allowed:
+            raise ModuleNotFoundError(f"{name} is no requirement of the build", name=name)
+sys.meta_path.insert(0, Refuse())
+from codegen.base import ship
+ship(Path(sys.argv[1]))
+"""
+
+
+def test_the_model_is_made_with_what_the_build_requires(root: Path, tmp_path: Path) -> None:
+    """A build in isolation has these packages and no others."""
+    made = tmp_path / "model.pickle"
+    done = subprocess.run(
+        [sys.executable, "-c", ONLY, str(made)], cwd=root, text=True, capture_output=True,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert made.stat().st_size > 100_000
+
+
+def test_a_message_names_the_program_as_it_is_run(root: Path, pack: Path, tmp_path: Path) -> None:
+    """`python -m codegen` is there in the source tree alone."""
+    package = tmp_path / "site" / "tensorplay"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "codegen").symlink_to(root / "codegen")
+    for program, folder in (("codegen", root), ("tensorplay.codegen", package.parent)):
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", program, "new", program.replace(".", "_"), "--ops", str(pack), "--expr", f"x * y + {len(program)}"],
+            cwd=folder, text=True, capture_output=True, check=False,
+        )  # fmt: skip
+        name = "python -m codegen" if program == "codegen" else "tensorplay-codegen"
+        assert f"next: {name} explain {program.replace('.', '_')} --ops {pack}, {name} test" in done.stderr, done.stderr
+
+
+def test_schema_lists_what_formulas_may_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    words = capsys.readouterr().out.split()
+    assert {"log1p", "reduced_count", "matmul", "within", "append_dim"} <= {*words}
+
+
+def test_without_its_package_a_reference_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from codegen import reference
+    from codegen.define import define
+    from codegen.given import Given
+
+    space = {k: v for k, v in reference._namespace().items() if k != "scipy"}
+    monkeypatch.setattr(reference, "_namespace", lambda: space)
+    keys = {"sig": "halved(Tensor x) -> Tensor out", "expr": "x / 2", "like": "x / scipy.special.gamma(3)"}
+    made = define([Given(keys, {})], "train.py")
+    assert made.unchecked == ("halved: not compared with its reference: scipy is not installed",)
+    keys = {
+        "sig": "halves(Tensor x, int n=2) -> Tensor out", "compose": "sum(x, (0,)) / n",
+        "like": "[scipy.special.gamma(2) * x.sum(0) / n for _ in range(1)][0]",
+        "test": {"cases": [{"x": [2, 3]}]},
+    }  # fmt: skip
+    made = define([Given(keys, {})], "train.py")
+    assert made.unchecked == ("halves: not compared with its reference: scipy is not installed",)

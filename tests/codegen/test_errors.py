@@ -124,3 +124,25 @@ def test_unreadable(tmp_path: Path) -> None:
     path.chmod(0)
     _, diags = load(str(path))
     assert [d.code for d in diags.items] == ["E100"]
+
+
+@pytest.mark.parametrize(
+    ("key", "formula", "hint"),
+    [
+        ("expr", "mean(input)", "'mean' sees whole tensors, expr one element: say compose in place of expr"),
+        ("expr", "matmul(input, input)", "'matmul' sees whole tensors"),
+        ("expr", "expp(input)", "did you mean 'exp'?"),
+        ("expr", "zzzzzz(input)", "python -m codegen schema lists the functions"),
+        ("expr", "conj(input) * input", "say compose in place of expr"),
+    ],
+)
+def test_the_hint_is_a_way_out(tmp_path: Path, key: str, formula: str, hint: str) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(
+        "schema: 1\nops:\n- op: f\n  family: unary\n  sig: f(Tensor input) -> Tensor out\n"
+        f"  {key}: {formula}\n  dtypes: [complex]\n  like: numpy.abs\n  doc: Some function of each element.\n"
+        "- op: mean\n  family: composite\n  sig: mean(Tensor input) -> Tensor out\n  compose: sum(input) / numel(input)\n"
+        "  like: numpy.mean\n  test: {cases: [{input: [3]}]}\n  doc: The mean of all elements.\n"
+    )
+    diags = pipeline.checked(str(path), numeric=False)[1]
+    assert hint in diags.render()

@@ -17,8 +17,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(#[\w-]*)?\)")
 FILE = re.compile(r"// ([\w/]+\.(?:h|cpp))\n")
+COMMANDS = set(re.findall(r"^\s*(?:c = )?command\(\s*\"([\w-]+)\"", (ROOT / "codegen" / "cli.py").read_text(), re.MULTILINE))
+COMMANDS |= {"test", "bench", "doc"}
 # Blocks that are read, not run: commands of a shell; and C++, compiled where Python on its page defines an op of it.
 SHOWN = {"console", "cpp", "toml", "text", "mermaid", "sh"}
 
@@ -84,8 +86,44 @@ def test_entries_pass_the_generator(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    for target in LINK.findall(text):
+    for target, anchor in LINK.findall(text):
         if "://" in target:
             continue
-        place = ROOT / "generated" / "docs" / target[len("reference/") :] if target.startswith("reference/") else None
-        assert (page.parent / target).exists() or (place and place.exists()), f"{name(page)}: {target}"
+        place = page.parent / target if target else page
+        if target.startswith("reference/"):
+            place = ROOT / "generated" / "docs" / target[len("reference/") :]
+        assert place.exists(), f"{name(page)}: {target}"
+        if anchor:
+            assert anchor[1:] in anchors(place), f"{name(page)}: {target}{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_decision_is_named_by_a_link(page: Path) -> None:
+    """A bare number goes on pointing at something when decisions are numbered anew."""
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)", "", page.read_text(encoding="utf-8"))
+    assert not re.findall(r"decisions? \d+|\bsee \d+\b", re.sub(r"^## .*$", "", text, flags=re.MULTILINE), flags=re.IGNORECASE)
+
+
+def test_decisions_are_complete() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert [int(p.partition(".")[0]) for p in parts] == [*range(1, len(parts) + 1)]
+    for part in parts:
+        assert all(f"**{word}.**" in part for word in ("Context", "Choice", "Rejected")), part.splitlines()[0]
+        for number in re.findall(r"see (\d+)\)$", part.splitlines()[0]):
+            assert int(number) <= len(parts)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent != ROOT and p.name != "decisions.md"], ids=name)
+def test_commands_are_those_of_an_installed_package(page: Path) -> None:
+    """A reader of the site has a wheel, and `python -m codegen` is there in the source tree alone."""
+    text = page.read_text(encoding="utf-8")
+    assert "python -m codegen" not in text
+    for command in re.findall(r"tensorplay-codegen ([a-z][\w-]*)", text):
+        assert command in COMMANDS, f"{name(page)}: tensorplay-codegen {command}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"no such thing")
     with pytest.raises(ValueError, match=r"load: .*no safetensors file"):
         tp.load(tmp_path / "b")
+    with zipfile.ZipFile(tmp_path / "c", "w") as archive:  # what torch.save writes
+        archive.writestr("data.pkl", pickle.dumps({}))
+    for content in ((tmp_path / "c").read_bytes(), pickle.dumps({}, protocol=2)):
+        (tmp_path / "d").write_bytes(content)
+        with pytest.raises(ValueError, match=r"files of torch.save are not read: there, safetensors.torch.save_file"):
+            tp.load(tmp_path / "d")
 
 
 def test_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -358,3 +358,33 @@ def test_a_name_is_taken_once() -> None:
     with pytest.raises(NameTaken, match="from tensorplay itself"):
         _names.claim("tensorplay", ["swish"], "b.py:3", "another formula")
     _names.claim("elsewhere", ["swish"], "b.py:3", "another formula")
+
+
+def test_what_reads_elements_is_not_required_inside_vmap() -> None:
+    """Elements of all samples at once are not those of one."""
+    apart = tp.define_op(
+        "apart(Tensor a, Tensor? b=None) -> Tensor out",
+        require={
+            "least(abs(a)) > 0": "a holds a 0",
+            "b == None or greatest(b) < 5": "b reaches {greatest(b)}",
+        },
+        compose="a / (ones_like(a) if b == None else b)",
+    )  # fmt: skip
+    a, b = tp.tensor([[1.0, 2.0], [4.0, 8.0]]), tp.tensor([[1.0, 2.0], [2.0, 4.0]])
+    assert tp.vmap(apart)(a, b).tolist() == (a / b).tolist()
+    assert tp.vmap(lambda x: apart(x))(a).tolist() == a.tolist()
+    assert tp.vmap(tp.func.grad(lambda x: apart(x).sum()))(a).tolist() == tp.ones(2, 2).tolist()
+    with pytest.raises(ValueError, match="apart: a holds a 0"):
+        apart(tp.zeros(2))
+    with pytest.raises(ValueError, match="apart: b reaches 7"):
+        tp.vmap(apart, in_dims=(0, None))(a, tp.tensor([1.0, 7.0]))  # b is the same for all
+
+
+def test_a_reference_that_cannot_be_called_is_a_warning_at_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorplay.codegen import reference
+
+    space = {k: v for k, v in reference._namespace().items() if k != "scipy"}
+    monkeypatch.setattr(reference, "_namespace", lambda: space)
+    with pytest.warns(UserWarning, match="thirds: not compared with its reference: scipy is not installed") as said:
+        tp.define_op("thirds(Tensor x) -> Tensor out", expr="x / 3", like="x * scipy.special.gamma(2) / 3")
+    assert said[0].filename == __file__

@@ -134,9 +134,10 @@ V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, c
   const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
       std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
       Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
-  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(abs(where(equal, add(tril(level, std::int64_t(-1)),
-      triu(level, std::int64_t(1)), Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(equal,
+      add(tril(level, std::int64_t(-1)), triu(level, std::int64_t(1)), Scalar(1)),
+      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.eig: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
   const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), where(equal,
@@ -182,16 +183,16 @@ V eigh_backward_compose(const V& g_values, const V& g_vectors, const V& values, 
       unsqueeze(vector_norm(g_values, Scalar(std::numeric_limits<double>::infinity()), Dims{std::int64_t(-1)}, true,
       std::nullopt), std::int64_t(-1)))));
   const auto product = matmul(mH(vectors), g_vectors);
-  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(abs(where(differ, add(product, mH(product),
-      Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(differ,
+      add(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.eigh: eigenvalues coincide, and a function of eigenvalues and eigenvectors together has a derivative there that follows from neither; separate the eigenvalues");
   const auto turn = div(sub(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-  if (TP_UNLIKELY(!((numel(values) == std::int64_t(0)) || (within(mul(abs(where(equal, turn,
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(mul(abs(where(equal, turn,
       number<V>(Scalar(std::int64_t(0))))), sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(size(values,
       std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product)))))))
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.eigh: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
   const auto off = strong_mul(div(number<V>(Scalar(std::int64_t(1))), where(equal, number<V>(Scalar(std::int64_t(1))),

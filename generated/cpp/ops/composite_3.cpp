@@ -598,23 +598,25 @@ V svd_backward_compose(const V& g_U, const V& g_S, const V& g_Vh, const V& U, co
   const auto turn_v = sub(pv, mH(pv), Scalar(1));
   const auto together = div(add(turn_u, turn_v, Scalar(1)), number<V>(Scalar(std::int64_t(2))));
   const auto apart = div(sub(turn_u, turn_v, Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-  if (TP_UNLIKELY(!((numel(S) == std::int64_t(0)) || (within(abs(where(le(add(row, col, Scalar(1)),
-      unsqueeze(least_gap, std::int64_t(-1))), apart, number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
-      fine * (greatest(abs(pu)) + greatest(abs(pv))))))))
+  if (TP_UNLIKELY(!((!(readable(pu))) || (!(readable(pv))) || ((numel(S) == std::int64_t(0))
+      || (within(abs(where(le(add(row, col, Scalar(1)), unsqueeze(least_gap, std::int64_t(-1))), apart,
+      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      fine * (greatest(abs(pu)) + greatest(abs(pv)))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.svd: singular values are 0, and the gradient follows their vectors, which have no derivative there");
   const auto equal = le(abs(sub(row, col, Scalar(1))), unsqueeze(least_gap, std::int64_t(-1)));
-  if (TP_UNLIKELY(!((numel(S) == std::int64_t(0)) || (within(mul(abs(where(equal, together,
-      number<V>(Scalar(std::int64_t(0))))), sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(k, std::nullopt,
-      dtype(S))), Scalar(1))), double(std::int64_t(0)), fine * (greatest(abs(pu)) + greatest(abs(pv))))))))
+  if (TP_UNLIKELY(!((!(readable(pu))) || (!(readable(pv))) || ((numel(S) == std::int64_t(0))
+      || (within(mul(abs(where(equal, together, number<V>(Scalar(std::int64_t(0))))),
+      sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(k, std::nullopt, dtype(S))), Scalar(1))),
+      double(std::int64_t(0)), fine * (greatest(abs(pu)) + greatest(abs(pv)))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.svd: singular values coincide, and the gradient tells their vectors apart, which have no derivative there");
   const auto differ = logical_and(equal, gt(abs(sub(unsqueeze(g_S, std::int64_t(-2)), unsqueeze(g_S, std::int64_t(-1)),
       Scalar(1))), mul(number<V>(Scalar(fine)), unsqueeze(vector_norm(g_S,
       Scalar(std::numeric_limits<double>::infinity()), Dims{std::int64_t(-1)}, true, std::nullopt),
       std::int64_t(-1)))));
-  if (TP_UNLIKELY(!((numel(S) == std::int64_t(0)) || (within(abs(where(differ, add(pu, mH(pu), Scalar(1)),
-      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)), fine * greatest(abs(pu)))))))
+  if (TP_UNLIKELY(!((!(readable(pu))) || ((numel(S) == std::int64_t(0)) || (within(abs(where(differ, add(pu, mH(pu),
+      Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)), fine * greatest(abs(pu))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.svd: singular values coincide, and a function of values and vectors together has a derivative there that follows from neither; separate the values");
   const auto sums = where(le(add(row, col, Scalar(1)), unsqueeze(least_gap, std::int64_t(-1))),
@@ -625,10 +627,10 @@ V svd_backward_compose(const V& g_U, const V& g_S, const V& g_Vh, const V& U, co
   const auto inside = matmul(u, matmul(core, mH(v)));
   const auto rest_u = sub(gu, matmul(u, pu), Scalar(1));
   const auto rest_v = sub(gv, matmul(v, pv), Scalar(1));
-  if (TP_UNLIKELY(!((numel(S) == std::int64_t(0)) || ((within(abs(where(unsqueeze(none, std::int64_t(-2)), rest_u,
-      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)), fine * greatest(abs(gu))))
-      && (within(abs(where(unsqueeze(none, std::int64_t(-2)), rest_v, number<V>(Scalar(std::int64_t(0))))),
-      double(std::int64_t(0)), fine * greatest(abs(gv))))))))
+  if (TP_UNLIKELY(!((!(readable(gu))) || (!(readable(gv))) || ((numel(S) == std::int64_t(0))
+      || ((within(abs(where(unsqueeze(none, std::int64_t(-2)), rest_u, number<V>(Scalar(std::int64_t(0))))),
+      double(std::int64_t(0)), fine * greatest(abs(gu)))) && (within(abs(where(unsqueeze(none, std::int64_t(-2)),
+      rest_v, number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)), fine * greatest(abs(gv)))))))))
     refuse("", ErrorKind::Runtime,
         "linalg.svd: a singular value is 0, and the gradient follows its vectors, which have no derivative there");
   const auto inverse = where(unsqueeze(none, std::int64_t(-2)), number<V>(Scalar(std::int64_t(0))),

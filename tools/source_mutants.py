@@ -1,11 +1,12 @@
-"""Do the tests notice a wrong engine? Random mutants of csrc/autograd and csrc/ops, all in one build (schemata.py),
-each run against the tests that reach it until one fails.
+"""Do the tests notice wrong C++? Random mutants of csrc/autograd and csrc/ops, or of csrc/kernels, all in one build
+(schemata.py), each run against the tests that reach it until one fails.
 
 A mutant negates a condition, drops a statement or moves a bound. A first run of the tests notes which mutants each test
 reaches. A crash, a hang and boundless memory count as noticed. Sources and tests are copies, taken at the start;
 outcomes go to a JSON-lines file, so that a run can be continued and its survivors looked through. The goal is 85 %.
 
-    python tools/engine_mutants.py --seed 1 --count 200 --out build/engine_mutants.jsonl
+    python tools/source_mutants.py --seed 1 --count 200 --out build/engine_mutants.jsonl
+    python tools/source_mutants.py kernels --seed 1 --count 30 --out build/kernel_mutants.jsonl
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,25 @@ from schemata import KINDS, Mutant, Weaver, candidates, numbered
 from variant import ROOT, Variant, mirror
 
 GOAL = 0.85
-FOLDERS = ("csrc/autograd", "csrc/ops")
-# In this order: most mutants fall in the first folders.
-TESTS = (
-    "tests/autograd", "tests/func", "tests/programs", "tests/core", "tests/ops", "generated/tests/test_view.py",
-    "generated/tests/test_binary_3.py", "generated/tests/test_index.py", "generated/tests/test_nn_1.py",
-)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """Of the C++: its folders, and the tests that are run, in this order: most mutants fall in the first."""
+
+    folders: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS = {
+    "engine": Part(
+        ("csrc/autograd", "csrc/ops"),
+        (
+            "tests/autograd", "tests/func", "tests/programs", "tests/core", "tests/ops", "generated/tests",
+        ),
+    ),
+    "kernels": Part(("csrc/kernels",), ("generated/tests", "tests/ops", "tests/core", "tests/interop")),
+}  # fmt: skip
 # The C++ programs run by themselves; leaks and sums over threads are measured in seconds, and on a loaded machine.
 SKIPPED = ("tests/core/test_programs.py",)
 PROGRAMS = ("engine_test", "generated_nodes_test", "wiring_test")
@@ -62,22 +77,30 @@ def drawn(pool: list[Mutant], seed: int) -> list[Mutant]:
 class Bench:
     """A variant of the tree with the mutants in it, without the kernels of newer processors: others test those."""
 
-    def __init__(self) -> None:
-        self.variant = Variant("engine_mutants", "-DTENSORPLAY_PORTABLE=ON", "-DTENSORPLAY_CODEGEN=OFF")
+    def __init__(self, name: str) -> None:
+        self.part = PARTS[name]
+        self.variant = Variant(f"{name}_mutants", "-DTENSORPLAY_PORTABLE=ON", "-DTENSORPLAY_CODEGEN=OFF")
         self.variant.sync()
         for name in ("generated", "tests"):
             mirror(ROOT / name, self.variant.src / name)
         self.true = self.variant.src / "build" / "true"
-        for folder in FOLDERS:
+        for folder in self.part.folders:
             mirror(ROOT / folder, self.true / folder)
-        self.weaver = Weaver(self.variant.src, self.true, FOLDERS[0])
+        self.weaver = Weaver(self.variant.src, self.true, self.part.folders[0])
         self.refused: Counter[str] = Counter()
+
+    def commands(self) -> dict[str, str]:
+        """How each file is compiled; other files are parts of one for several instruction sets."""
+        listed = json.loads((self.variant.build_dir / "compile_commands.json").read_text())
+        return {c["file"]: c["command"] for c in listed}
+
+    def candidates(self) -> list[Mutant]:
+        compiled = self.commands()
+        return [m for m in candidates(self.true, self.part.folders) if str(self.variant.src / m.path) in compiled]
 
     def flags(self, path: Path) -> list[str]:
         """The command that compiles a file, without its output."""
-        commands = json.loads((self.variant.build_dir / "compile_commands.json").read_text())
-        wanted = str(self.variant.src / path)
-        command = next(c["command"] for c in commands if c["file"] == wanted).split()
+        command = self.commands()[str(self.variant.src / path)].split()
         start = next(i for i, word in enumerate(command) if re.search(r"(\+\+|gcc|clang)[-\d.]*$", word))
         return [word for word in command[start : command.index("-o")] if word not in ("-Wall", "-Wextra")]
 
@@ -97,7 +120,7 @@ class Bench:
                 lines = {int(n) - 1 for n in re.findall(rf"{re.escape(path.name)}:(\d+):\d+: error", run.stderr)}
                 bad = [m for line in lines for m in placed.get(line, [])]
                 if not bad:
-                    raise SystemExit(f"engine_mutants: {path} does not compile:\n{run.stderr[:2000]}")
+                    raise SystemExit(f"source_mutants: {path} does not compile:\n{run.stderr[:2000]}")
                 self.refused["does not compile"] += len(bad)
                 some = [m for m in some if m not in bad]
             kept += some
@@ -162,7 +185,7 @@ class Bench:
         for program in self.programs:
             start = time.monotonic()
             if self.limited([str(program)], 300, TP_MUTANT_TRACE=str(out / program.name)) != 0:
-                raise SystemExit(f"engine_mutants: {program.name} fails without a mutant")
+                raise SystemExit(f"source_mutants: {program.name} fails without a mutant")
             hits = [int(k) for k in (out / program.name).read_text().split()]
             found[str(program)] = {"seconds": time.monotonic() - start, "hits": hits, "program": True}
 
@@ -174,7 +197,7 @@ class Bench:
             known = {"mutants": names, "files": {}}
         texts = {
             path.relative_to(src).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for t in TESTS
+            for t in self.part.tests
             for path in ([src / t] if (src / t).is_file() else sorted((src / t).rglob("test_*.py")))
             if path.relative_to(src).as_posix() not in SKIPPED
         }
@@ -204,9 +227,9 @@ class Bench:
         for name, r in tests:
             if r.get("program") and self.limited([name], EACH, **chosen) != 0:
                 return Path(name).name
-        places = {t: i for i, t in enumerate(TESTS)}
+        places = {t: i for i, t in enumerate(self.part.tests)}
         ranked = sorted(
-            (next((places[t] for t in TESTS if name.startswith(t)), len(TESTS)), r["seconds"], name)
+            (next((i for t, i in places.items() if name.startswith(t)), len(places)), r["seconds"], name)
             for name, r in tests
             if not r.get("program")
         )
@@ -226,7 +249,7 @@ class Bench:
             code = self.limited(self.pytest("-x", f"@{listed}"), HANG, **chosen)
             listed.unlink()
             if code == 4 or code == 5:
-                raise SystemExit(f"engine_mutants: pytest could not collect {part[:3]}...")
+                raise SystemExit(f"source_mutants: pytest could not collect {part[:3]}...")
             if code != 0:
                 return f"{part[0].split('::')[0]} and {len(part) - 1} more" if len(part) > 1 else part[0]
         return ""
@@ -234,18 +257,20 @@ class Bench:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=list(PARTS), default="engine")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "engine_mutants.jsonl")
+    parser.add_argument("--out", type=Path, help="default: build/PART_mutants.jsonl")
     parser.add_argument("--again", action="store_true", help="run the survivors of --out again, with the tests of now")
     options = parser.parse_args()
+    options.out = options.out or ROOT / "build" / f"{options.part}_mutants.jsonl"
 
     records = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     known = {r["mutant"]: r["killed_by"] for r in records}
-    bench = Bench()
+    bench = Bench(options.part)
     bench.variant.configure()
-    pool = drawn(candidates(bench.true, FOLDERS), options.seed)
+    pool = drawn(bench.candidates(), options.seed)
     if options.again:
         pool = [m for m in pool if known.get(str(m)) == ""]
     # Some will not compile.
@@ -271,7 +296,7 @@ def main() -> int:
 
     survivors = sorted(name for name, killed in known.items() if killed == "")
     share = 1 - len(survivors) / len(known) if known else 0.0
-    print(f"engine: {len(known) - len(survivors)} of {len(known)} noticed ({100 * share:.1f} %)")
+    print(f"{options.part}: {len(known) - len(survivors)} of {len(known)} noticed ({100 * share:.1f} %)")
     for name in survivors:
         print(f"  survived: {name}")
     return 0 if share >= GOAL else 1
