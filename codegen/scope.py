@@ -130,7 +130,8 @@ def _tables() -> tuple[dict[str, tuple[Callee, ...]], dict[str, tuple[Callee, ..
     """What formulas may call besides ops: what is known by type, and what an op of its name takes the place of."""
     from .vocabulary import HELPERS
 
-    known, others = elementwise_callees({}), {}
+    known = elementwise_callees({})
+    others: dict[str, tuple[Callee, ...]] = {}
     for table in (META, TENSOR):
         for name, f in table.items():
             if name in HELPERS:
