@@ -239,13 +239,15 @@ def test_a_message_names_the_program_as_it_is_run(root: Path, pack: Path, tmp_pa
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "codegen").symlink_to(root / "codegen")
-    for program, folder in (("codegen", root), ("tensorplay.codegen", package.parent)):
+    for program, folder, name, op in (
+        ("codegen", root, "python -m codegen", "area"),
+        ("tensorplay.codegen", package.parent, "tensorplay-codegen", "third"),
+    ):  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-B", "-m", program, "new", program.replace(".", "_"), "--ops", str(pack), "--expr", f"x * y + {len(program)}"],
+            [sys.executable, "-B", "-m", program, "new", op, "--ops", str(pack), "--expr", f"x * y / {len(op)}"],
             cwd=folder, text=True, capture_output=True, check=False,
         )  # fmt: skip
-        name = "python -m codegen" if program == "codegen" else "tensorplay-codegen"
-        assert f"next: {name} explain {program.replace('.', '_')} --ops {pack}, {name} test" in done.stderr, done.stderr
+        assert f"next: {name} explain {op} --ops {pack}, {name} test {op}" in done.stderr, done.stderr
 
 
 def test_schema_lists_what_formulas_may_call(capsys: pytest.CaptureFixture[str]) -> None:
