@@ -116,7 +116,8 @@ source-check: deps  ## build a copy without explicit derivatives, with a renamed
 
 test-all: test test-wide test-cpp sanitize mutants source-check  ## every check there is; takes long
 
-test-wide:  ## the generated tests with every mixture of what `make test` takes a sample of
+test-wide: install  ## every dtype and layout of every op, and every mixture of in_dims: `make test` takes a sample
+	@cd $$(mktemp -d) && $(PY) $(ROOT)/tools/matrix.py
 	@export TENSORPLAY_TEST_ALL=1; $(call PYTEST,7200) -n $(JOBS) $(ROOT)/generated/tests
 
 # ---- use -------------------------------------------------------------------------------------------------------------

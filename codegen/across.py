@@ -1,14 +1,18 @@
-"""Facts between ops: names, methods and operators claimed twice, copied documentation, kernels nobody reaches."""
+"""Facts between ops: names, methods and operators claimed twice, copied documentation, kernels nobody reaches,
+arguments without a path to a result."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from .cpp_types import pascal
 from .errors import Diagnostics
+from .flows import moving
 from .markers import Declared
 from .model import (
     OPERATORS,
+    Diff,
     Entry,
     Loc,
     OpFile,
@@ -75,6 +79,22 @@ def across(entries: list[Entry], diags: Diagnostics) -> None:
                 [(other.keys["doc"], other.op)],
             )
         docs.setdefault(bare, e)
+    ops = {e.op: e for e in entries}
+    for e in entries:
+        still(e, ops, diags)
+
+
+def still(e: Entry, ops: Mapping[str, Entry], diags: Diagnostics) -> None:
+    """E304: an argument of a composition that nothing moves with, said to be differentiable."""
+    for o in e.overloads:
+        if not o.compose or not o.diff_results:
+            continue
+        here = moving(o, ops)
+        for name, d in o.deriv.items():
+            if d.kind is Diff.DERIVED and name not in here:
+                text = f"op '{e.op}': compose reads '{name}' for comparisons and indices alone: it has no derivative"
+                notes = [(f.loc, f"'{n}'") for n, f in o.compose]
+                diags.add("E304", d.loc, text, f"nondiff: [{name}]", notes)
 
 
 def kernels_reached(file: OpFile) -> set[str]:

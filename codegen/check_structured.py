@@ -6,7 +6,8 @@ takes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,26 @@ from .check import attempt
 from .errors import Diagnostics
 from .functions import Unavailable, is_absent
 from .model import LINEAR, Diff, Entry, Formula, Loc, Overload, TensorCase
-from .reference import Env, World, call_like, callable_like, case_inputs, results_of, rng_for
+from .numpy_linalg import PHASE_FREE
+from .reference import Env, Still, World, call_like, callable_like, case_inputs, results_of, rng_for
 from .shape_rules import SHAPES
 from .structured import META
 
 STEP = 1e-5
-TOL = 1e-5
+TOL = 1e-5  # of derivatives against differences
+EXACT = 1e-8  # of values against values
 _COMPLEX_FAMILIES = ("linalg", "view", "shape", "memory")
 
 
 def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[str]) -> None:
-    if e.elementwise and "vjp" not in e.keys:
-        return
-    if e.family.name == "random" and not any(o.compose for o in e.overloads):
+    # What elementwise formulas say is checked in `check.py`, but for overloads that are compositions.
+    partial = e.elementwise and "vjp" not in e.keys
+    mine = {o.index for o in e.overloads if o.compose or not partial}
+    if not mine:
         return
     covered: dict[int, set[str]] = {}  # overload -> arguments that a case gives
-    declared_integers(e, diags)
+    if not partial:
+        declared_integers(e, diags)
     for i, case in enumerate(cases_of(e)):
         rng = rng_for(f"{e.op}/{i}")
         picked = case_inputs(e, case, rng)
@@ -39,15 +44,18 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             text = f"op '{e.op}': case {i + 1} of test fits no overload"
             diags.add("E207", e.test.loc, text, "give every required argument", notes)
             continue
+        if picked[0].index not in mine:
+            continue
         covered.setdefault(picked[0].index, set()).update(k for k, v in picked[1].items() if v is not None)
         _CaseCheck(e, picked[0], picked[1], diags, world, skipped, rng, i).run()
-        takes_complex = "c128" in e.dtypes if e.dtypes else e.elementwise or e.family.name in _COMPLEX_FAMILIES
+        numbers = e.family.name in _COMPLEX_FAMILIES or (e.elementwise and not partial)
+        takes_complex = "c128" in e.dtypes if e.dtypes else numbers
         takes_complex = takes_complex and "complex" not in e.test.skip
         if takes_complex and any(isinstance(v, np.ndarray) and v.dtype == np.float64 for v in picked[1].values()):
             again = case_inputs(e, case, rng_for(f"{e.op}/{i}c"), True)
             if again is not None and not diags:
                 _CaseCheck(e, again[0], again[1], diags, world, [], rng, i).run()
-    for o in e.overloads:
+    for o in (e.overloads[k] for k in sorted(mine)):
         formulas = o.compose or any(d.formula for d in o.deriv.values())
         if formulas and o.index not in covered and callable_like(e.like_of(o.index), o):
             args = ", ".join(f"{a.name}: ..." for a in o.sig.args if a.required)
@@ -61,12 +69,12 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
 
 def declared_integers(e: Entry, diags: Diagnostics) -> None:
     """A differentiable argument whose every test case is said to be indices or a mask: `nondiff` is missing."""
-    if e.home == ("internal",) or e.family.name == "memory":
+    if e.family.name == "memory":
         return
     for o in e.overloads:
         for name, d in o.deriv.items():
             given = [c[name] for c in e.test.cases if isinstance(c.get(name), TensorCase)]
-            integers = [c for c in given if c.kind in ("index", "mask", "permutation") or (c.dtype or "f")[0] in "iub"]
+            integers = [c for c in given if c.kind in ("index", "mask", "permutation") or _dtype_kind(c) in "iub"]
             if d.differentiable and given and len(integers) == len(given):
                 text = f"op '{e.op}': '{name}' is integers in every test case, but is said to be differentiable"
                 diags.add(
@@ -74,11 +82,23 @@ def declared_integers(e: Entry, diags: Diagnostics) -> None:
                 )
 
 
+def _dtype_kind(c: TensorCase) -> str:
+    if c.dtype or c.values is None:
+        return (c.dtype or "f")[0]
+    return np.asarray(c.values).dtype.kind
+
+
 def cases_of(e: Entry) -> tuple[Any, ...]:
-    """The cases of test; an elementwise op needs none, any operands of one shape do."""
-    if e.test.cases or not e.elementwise:
-        return e.test.cases
-    return tuple({a.name: TensorCase((3,)) for a in o.sig.args if a.type.is_tensor and a.required} for o in e.overloads)
+    """The cases of test; an elementwise op needs none, any operands of one shape and the parameters to try do."""
+    if e.test.cases or e.test.drawn or not e.elementwise:
+        return (*e.test.cases, *e.test.drawn)
+    out: list[dict[str, Any]] = []
+    for o in e.overloads:
+        tensors = {a.name: TensorCase((3,)) for a in o.sig.args if a.type.is_tensor and a.required}
+        tried = [a.name for a in o.sig.args if a.name in e.test.params]
+        combinations = islice(product(*(e.test.params[n] for n in tried)), 12)
+        out += [{**tensors, **dict(zip(tried, values, strict=True))} for values in combinations]
+    return tuple(out)
 
 
 class _CaseCheck:
@@ -87,15 +107,16 @@ class _CaseCheck:
     ) -> None:
         self.e, self.o, self.env, self.diags, self.world = e, o, env, diags, world
         self.skipped, self.rng, self.i = skipped, rng, i
+        # A reference written in the entry can't draw: only a form of ours can.
+        self.like = None if e.test.drawn and i >= len(e.test.cases) else e.like_of(o.index)
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.diags.add(code, loc, f"op '{self.e.op}': {message} (test case {self.i + 1})", hint, notes)
 
     def places(self) -> list[tuple[Loc, str]]:
         out = [(self.o.sig.loc, "the signature gives the order of arguments"), *self.world.helpers(self.o)]
-        like = self.e.like_of(self.o.index)
-        if like is not None:
-            out.append((like.loc, "the reference"))
+        if self.like is not None:
+            out.append((self.like.loc, "the reference"))
         return [*out, (self.e.test.loc, "the inputs")]
 
     def full(self, env: Env) -> Env:
@@ -103,32 +124,33 @@ class _CaseCheck:
 
     def forward(self, env: Env) -> tuple[Any, ...]:
         """Result values by the reference; by compose where there is none to call."""
-        like = self.e.like_of(self.o.index)
-        if like is not None and callable_like(like, self.o):
-            return results_of(attempt(call_like, like, self.o, env), self.o)
+        if callable_like(self.like, self.o):
+            return results_of(attempt(call_like, self.like, self.o, env), self.o)
         return tuple(attempt(self.world.formula_value, self.e, self.o, self.full(env)))
 
     def run(self) -> None:
         try:
             out = self.forward(self.env)
         except Unavailable as ex:
-            like = self.e.like_of(self.o.index)
-            has_reference = callable_like(like, self.o)
-            if has_reference or self.o.compose:
-                self.unavailable(ex, like.loc if has_reference and like else self.o.compose[-1][1].loc)
+            if self.o.compose or callable_like(self.like, self.o):
+                self.unavailable(ex, self.reference_loc())
             else:
                 self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
             return
         if len(out) != len(self.o.sig.results):
-            like = self.e.like_of(self.o.index)
             message = f"the reference gives {len(out)} results, the signature {len(self.o.sig.results)}"
-            self.fault("E314", like.loc if like else self.e.loc, message, notes=self.places())
+            self.fault("E314", self.reference_loc(), message, notes=self.places())
             return
         for step in (self.shapes, self.values, self.gradients, self.tangents):
             try:
                 step(out)
             except Unavailable as ex:
                 self.skipped.append(f"{self.e.op}: case {self.i + 1}, {step.__name__}: {ex}")
+
+    def reference_loc(self) -> Loc:
+        if self.like is not None and callable_like(self.like, self.o):
+            return self.like.loc
+        return self.o.compose[-1][1].loc if self.o.compose else self.e.loc
 
     def unavailable(self, ex: Unavailable, loc: Loc) -> None:
         """A formula or reference that fails on its own test case is a fault; one that this machine lacks is not."""
@@ -176,11 +198,14 @@ class _CaseCheck:
         if not self.o.compose:
             return
         last = self.o.compose[-1][1]
+        self.world.still = held = Still()
         try:
             got = attempt(self.world.formula_value, self.e, self.o, self.full(self.env))
         except Unavailable as ex:
             self.unavailable(ex, last.loc)
             return
+        finally:
+            self.world.still = None
         for r, a, b in zip(self.o.sig.results, got, out, strict=True):
             loc = next((f.loc for n, f in self.o.compose if n == r.name), last.loc)
             others = [(f.loc, f"'{n}'") for n, f in self.o.compose if n != r.name]
@@ -192,13 +217,40 @@ class _CaseCheck:
                     f"compose gives '{r.name}' another shape than the reference",
                     notes=[*self.places(), *others],
                 )
-            elif any(not np.allclose(x, y, TOL, TOL, equal_nan=True) for x, y in pairs):
+            elif any(not np.allclose(x, y, EXACT, EXACT, equal_nan=True) for x, y in pairs):
                 self.fault(
                     "E314",
                     loc,
                     f"compose gives '{r.name}' other values than the reference",
                     notes=[*self.places(), *others],
                 )
+
+        if held.matters and "grad" not in self.e.test.skip and callable_like(self.like, self.o):
+            self.slopes(out, held)
+
+    def slopes(self, out: tuple[Any, ...], held: Still) -> None:
+        """A composition's derivative is not that of its value where it calls detach, or an op that has none: what such
+        calls gave stands still."""
+        cotangents = {r.name: self.like_value(v) for r, v in zip(self.o.sig.results, out, strict=True)}
+
+        def still(env: Env) -> tuple[Any, ...]:
+            self.world.still = held.replay()
+            try:
+                return tuple(attempt(self.world.formula_value, self.e, self.o, self.full(env)))
+            finally:
+                self.world.still = None
+
+        for name, d in self.o.deriv.items():
+            x = self.env.get(name)
+            if not d.differentiable or not _differentiable(x):
+                continue
+            for v in self.directions(x):
+                got, want = self.slope(name, v, cotangents, still), self.slope(name, v, cotangents)
+                if not np.isclose(got, want, TOL, TOL * 10):
+                    text = f"compose moves by {got:.8g} with '{name}' along a direction, the reference by {want:.8g}"
+                    others = [(f.loc, f"'{n}'") for n, f in self.o.compose[:-1]]
+                    self.fault("E311", self.o.compose[-1][1].loc, text, notes=[*self.places(), *others])
+                    break
 
     # ---- derivatives ----
 
@@ -207,6 +259,9 @@ class _CaseCheck:
         scope = {**self.full(self.env), **{r.name: v for r, v in zip(self.o.sig.results, out, strict=True)}}
         if len(self.o.sig.results) == 1:
             scope["g"] = cotangents[self.o.sig.results[0].name]
+        free = PHASE_FREE.get(self.o.kernel or "")
+        if free is not None:
+            cotangents[free] = _blind_to_phase(cotangents[free], scope[free])
         scope |= {f"g_{k}": v for k, v in cotangents.items()}
         for name, d in self.o.deriv.items():
             x = self.env.get(name)
@@ -290,14 +345,20 @@ class _CaseCheck:
         r = self.rng.standard_normal(shape)
         return np.asarray(r + 1j * self.rng.standard_normal(shape) if np.iscomplexobj(v) else r)
 
-    def slope(self, name: str, v: Any, cotangents: Env) -> float:
-        ends = [self.forward({**self.env, name: _move(self.env[name], v, s * STEP)}) for s in (1, -1)]
+    def slope(self, name: str, v: Any, cotangents: Env, of: Callable[[Env], tuple[Any, ...]] | None = None) -> float:
+        ends = [(of or self.forward)({**self.env, name: _move(self.env[name], v, s * STEP)}) for s in (1, -1)]
         diff = {r.name for r in self.o.diff_results}
         total = 0.0
         for r, a, b in zip(self.o.sig.results, *ends, strict=True):
             if r.name in diff:
                 total += _inner(cotangents[r.name], _sub(a, b, 2 * STEP))
         return total
+
+
+def _blind_to_phase(g: Any, vectors: Any) -> Any:
+    """A cotangent without its part that would see columns of unit length turn by a phase."""
+    turn = np.imag(np.sum(np.conj(vectors) * g, axis=-2, keepdims=True))
+    return g - 1j * turn * vectors
 
 
 def _is_missing(text: str) -> bool:

@@ -54,7 +54,7 @@ CODES = {
     "E401": "an op defined twice",
     "E402": "a name, method or operator claimed by two ops",
     "E403": "the documentation of another op",
-    "E404": "a kernel that no header declares",
+    "E404": "a kernel that no header declares, or a Python function that no module defines",
     "E405": "a kernel that no entry reaches",
     "E406": "ops defined through each other",
     "E407": "a named rule that is not declared",

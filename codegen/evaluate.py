@@ -23,10 +23,17 @@ Table = Mapping[str, Callable[..., Any]]
 
 
 class NumpyEvaluator:
-    """Arrays. `extra` adds functions (structured ones, other ops) before the elementwise table is asked."""
+    """Arrays. `extra` adds functions (structured ones, other ops) before the elementwise table is asked; `compared` is
+    handed what comparisons give.
+    """
 
-    def __init__(self, extra: Callable[[str], Callable[..., Any] | None] | None = None) -> None:
+    def __init__(
+        self,
+        extra: Callable[[str], Callable[..., Any] | None] | None = None,
+        compared: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.extra = extra
+        self.compared = compared
         self.table: Table = numpy_functions()
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -83,7 +90,10 @@ class NumpyEvaluator:
                 x, y = ev(a), ev(b)
                 if x is None or y is None:
                     return (x is y) if op == "==" else (x is not y)
-                return _COMPARE[op](x, y)
+                if isinstance(x, np.dtype) or isinstance(y, np.dtype):
+                    x, y = (_dtype(v) for v in (x, y))
+                found = _COMPARE[op](x, y)
+                return self.compared(found) if self.compared else found
             case F.Binary(op=op, left=a, right=b):
                 x, y = ev(a), ev(b)
                 if op in ("**", "//", "%"):
@@ -94,6 +104,15 @@ class NumpyEvaluator:
                     return np.true_divide(x, y)
                 return _ARITH[op](x, y)
         raise TypeError(f"not a formula node: {n!r}")
+
+
+def _dtype(v: Any) -> Any:
+    """NumPy's dtype, also of one named as in a formula."""
+    import numpy as np
+
+    from .reference import NP_DTYPE
+
+    return np.dtype(NP_DTYPE.get(v, v) if isinstance(v, str) else v)
 
 
 class MpmathEvaluator:

@@ -118,7 +118,7 @@ _f("igammac", "float", None, "-exp(xlogy(x - 1, y) - y - lgamma(x))")
 for _name in (
     "chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he", "laguerre_l", "legendre_p",
 ):  # fmt: skip
-    _f(_name, "float", f"{_name}(x, y, z + 1)", "0", "0")
+    _f(_name, "float", f"{_name}(x, y, z + 1)", None, None)
 # Logistic. log_sigmoid keeps sigmoid(-x), exact in both tails.
 _f("sigmoid", "float", "out * (1 - out)")
 _f("log_sigmoid", "float", "sigmoid(-x)")

@@ -62,6 +62,7 @@ class Fuzzer:
             shapes=scanned.shapes if scanned else {},
             batches={e.batch: "" for e in file.entries if e.batch},
             parameters=scanned.parameters if scanned else {},
+            functions=scanned.functions if scanned else frozenset(),
         )
         self.small: dict[str, tuple[str, OpFile]] = {}
 

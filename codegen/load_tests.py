@@ -139,6 +139,8 @@ class TestReader(Reader):
             out.append(case)
         return tuple(out)
 
+    _test_drawn = _test_cases
+
     def _literal_for(self, node: YNode, name: str, *types: Type) -> Any:
         """A plain value that fits the argument's type, in one overload at least."""
         value = self.literal(node)
@@ -157,7 +159,12 @@ class TestReader(Reader):
         tensors = [t for t in types if t.has_tensor]
         plain = [t for t in types if not t.has_tensor]
         if tensors and (not plain or not isinstance(node, YScalar)):
-            return self._tensor_case(node, tensors[0])
+            items = node.items if isinstance(node, YSeq) else ()
+            if plain and any(isinstance(x, YScalar) and "." in x.text for x in items):
+                return self._literal_for(node, name, *plain)  # numbers, and no sizes
+            lists = [t for t in tensors if t.is_list]
+            mapped = any(isinstance(x, YMap) for x in items)
+            return self._tensor_case(node, lists[0] if lists and mapped else tensors[0])
         return self._literal_for(node, name, *plain)
 
     def _tensor_case(self, node: YNode, ty: Type) -> Any:

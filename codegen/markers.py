@@ -1,18 +1,21 @@
 """Names that hand-written C++ declares by a marker line: `// kernel: name`, `// shape: name`, `// batch: name`.
 
-Also the parameters of a kernel's declaration, so that a signature and its kernel cannot drift apart unseen.
+Also the parameters of a kernel's declaration, so that a signature and its kernel cannot drift apart unseen, and the
+functions of the Python face, which an entry may name instead of a kernel.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .model import Base, Signature, Type
 
 _MARKER = re.compile(r"^\s*//\s*(kernel|shape|batch):\s*([A-Za-z_]\w*)(?:\s*\((internal)\))?\s*$", re.M)
+
+_DEF = re.compile(r"^def ([A-Za-z_]\w*)\(", re.M)
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,20 @@ class Declared:
     batches: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # kernel -> its C++ types after the schema
     internal: frozenset[str] = frozenset()  # kernels that only other C++ calls
+    functions: frozenset[str] = frozenset()  # module:function of the Python face
 
 
 def scan(root: Path) -> Declared:
-    """Read the markers of every header under root/csrc."""
-    return scan_files(sorted((root / "csrc").rglob("*.h")), root)
+    """Read the markers of every header under root/csrc, and the names of what root/tensorplay defines."""
+    return replace(scan_files(sorted((root / "csrc").rglob("*.h")), root), functions=functions(root))
+
+
+def functions(root: Path) -> frozenset[str]:
+    return frozenset(
+        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{name}"
+        for path in sorted((root / "tensorplay").rglob("*.py"))
+        for name in _DEF.findall(path.read_text(encoding="utf-8", errors="replace"))
+    )
 
 
 def scan_files(headers: Iterable[Path], root: Path) -> Declared:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .functions import Unavailable
+
 Array = Any
 
 
@@ -78,6 +80,48 @@ def linalg_cholesky_ex(x: Array, upper: bool = False) -> tuple[Array, Array]:
     return np.linalg.cholesky((x + np.conj(np.swapaxes(x, -1, -2))) / 2), np.zeros(np.shape(x)[:-2], dtype=np.int32)
 
 
+def linalg_ldl_factor(A: Array, hermitian: bool = False) -> tuple[Array, Array, Array]:
+    """Bunch-Kaufman factors of the lower triangle, in LAPACK's arrangement, by SciPy's LAPACK."""
+    try:
+        from scipy.linalg.lapack import get_lapack_funcs
+    except ImportError:
+        raise Unavailable("needs SciPy") from None
+
+    A = np.asarray(A)
+    factor = get_lapack_funcs("hetrf" if hermitian and np.iscomplexobj(A) else "sytrf", (A,))
+    out = np.empty_like(A)
+    pivots, info = np.empty(A.shape[:-1], dtype=np.int32), np.empty(A.shape[:-2], dtype=np.int32)
+    for at in np.ndindex(A.shape[:-2]):
+        out[at], pivots[at], info[at] = factor(A[at], lower=1)
+        out[at] = np.tril(out[at]) + np.triu(A[at], 1)
+    return out, pivots, info
+
+
+def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool = False) -> Array:
+    """With A put together again: rows exchanged and subtracted for each block of D in turn."""
+    n = np.shape(LD)[-1]
+    L, D = np.eye(n, dtype=np.asarray(LD).dtype), np.zeros_like(LD)
+    k = 0
+    while k < n:
+        wide = 1 if pivots[k] > 0 else 2
+        order = np.arange(n)
+        row, other = k + wide - 1, abs(int(pivots[k])) - 1
+        order[[row, other]] = order[[other, row]]
+        below = np.eye(n, dtype=L.dtype)
+        below[k + wide :, k : k + wide] = LD[k + wide :, k : k + wide]
+        L = L @ np.eye(n)[order] @ below
+        D[k : k + wide, k : k + wide] = LD[k : k + wide, k : k + wide]
+        if wide == 2:
+            D[k, k + 1] = np.conj(D[k + 1, k]) if hermitian else D[k + 1, k]
+        k += wide
+    return np.linalg.solve(L @ D @ (np.conj(L.T) if hermitian else L.T), B)
+
+
+def linalg_eig(A: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eig(A)
+    return values.astype(complex), vectors.astype(complex)
+
+
 def linalg_refused(A: Array, message: str) -> Array:
     """What stands in a branch without meaning: no number agrees with it."""
     return np.full(np.shape(A), np.nan)
@@ -88,8 +132,12 @@ KERNELS: dict[str, Callable[..., Any]] = {
     for f in (
         linalg_lu_core, linalg_permutation, linalg_lu_solve, linalg_solve_triangular, linalg_lstsq, linalg_checked_info,
         linalg_checked_pivots, linalg_inv_ex, linalg_cholesky_ex, linalg_refused,
+        linalg_ldl_factor, linalg_ldl_solve, linalg_eig,
     )
 }  # fmt: skip
+
+# Results of unit columns, each defined up to a phase: a gradient may see them only where that phase does not matter.
+PHASE_FREE = {"linalg_eig": "eigenvectors"}
 
 
 # ---- compositions ----------------------------------------------------------------------------------------------------
@@ -137,7 +185,20 @@ def _cholesky_ex(A: Array, upper: bool = False, check_errors: bool = False) -> t
     return np.conj(np.swapaxes(L, -1, -2)) if upper else L, info
 
 
+def _householder_product(A: Array, tau: Array) -> Array:
+    """One reflection after the other."""
+    m, n = A.shape[-2:]
+    Q = np.broadcast_to(np.eye(m), (*A.shape[:-2], m, m))
+    for i in range(tau.shape[-1]):
+        v = np.where(np.arange(m) > i, A[..., :, i], np.arange(m) == i)
+        Q = Q @ (np.eye(m) - tau[..., i, None, None] * v[..., :, None] * np.conj(v[..., None, :]))
+    return Q[..., :n]
+
+
 OPS: dict[str, Callable[..., Any]] = {
+    "ldl_factor": lambda A, hermitian=False: linalg_ldl_factor(A, hermitian)[:2],
+    "ldl_factor_ex": lambda A, hermitian=False, check_errors=False: linalg_ldl_factor(A, hermitian),
+    "householder_product": _householder_product,
     "linalg_lstsq": lambda A, B, rcond=None, driver=None: linalg_lstsq(A, B, rcond),
     "inv_ex": lambda A, check_errors=False: linalg_inv_ex(A),
     "cholesky_ex": _cholesky_ex,

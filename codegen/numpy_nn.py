@@ -71,7 +71,7 @@ def convolution_input_slope(
     kernel, space = w.shape[2:], tuple(size)[-(w.ndim - 2) :]
     pads = _pads(padding, kernel, dilation)
     padded = tuple(n + a + b for n, (a, b) in zip(space, pads, strict=True))
-    full: Array = np.zeros((grad.shape[0], tuple(size)[-(w.ndim - 1)], *padded))
+    full: Array = np.zeros((grad.shape[0], tuple(size)[-(w.ndim - 1)], *padded), dtype=np.result_type(grad, w))
     wg = w.reshape(groups, -1, *w.shape[1:])
     g = grad.reshape(grad.shape[0], groups, -1, *grad.shape[2:])
     for at, cut, _ in _taps(padded, kernel, stride, dilation):
@@ -89,7 +89,7 @@ def convolution_weight_slope(
     x, _ = _batched(x, spatial)
     kernel = tuple(size)[2:]
     full = _padded(x, _pads(padding, kernel, dilation))
-    out = np.zeros((groups, size[0] // groups, *tuple(size)[1:]))
+    out = np.zeros((groups, size[0] // groups, *tuple(size)[1:]), dtype=np.result_type(grad, x))
     g = grad.reshape(grad.shape[0], groups, -1, *grad.shape[2:])
     for at, cut, _ in _taps(full.shape[2:], kernel, stride, dilation):
         part = full[(slice(None), slice(None), *cut)]
@@ -263,51 +263,6 @@ def _instance_norm(
     return _affine(_standardised(x, tuple(range(2, x.ndim)), eps)[0], weight, bias, _channels(x))
 
 
-# ---- interpolation: a matrix along each dimension of space ----------------------------------------------------------
-
-
-def _resize_matrix(n: int, size: int, factor: float, rule: str, align: bool) -> Array:
-    """[size, n]: how much of each input element an output element holds."""
-    ratio = 1 / factor if factor > 0 else n / size
-    at = np.arange(size)
-    if rule.startswith("nearest"):
-        source = np.floor((at + (0.5 if rule == "nearest-exact" else 0)) * ratio).astype(int)
-        return np.eye(n)[np.minimum(source, n - 1)]
-    place = at * ((n - 1) / (size - 1) if size > 1 else 0) if align else (at + 0.5) * ratio - 0.5
-    if rule == "linear":
-        return np.stack([np.interp(place, np.arange(n), row) for row in np.eye(n)], 1)
-    out = np.zeros((size, n))
-    for i, p in enumerate(place):
-        for j in range(int(np.floor(p)) - 1, int(np.floor(p)) + 3):
-            d, a = abs(p - j), -0.75
-            near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
-            out[i, min(max(j, 0), n - 1)] += near if d <= 1 else far
-    return out
-
-
-def _resize(x: Array, matrices: Sequence[Array]) -> Array:
-    for k, m in enumerate(matrices):
-        x = np.moveaxis(np.moveaxis(x, 2 + k, -1) @ m.T, -1, 2 + k)
-    return x
-
-
-def _upsample(rule: str | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A rule and its transpose; None: one of the nearest rules, as the last argument says."""
-
-    def matrices(sizes: Dims, size: Dims, scale: Sequence[float], flag: bool) -> list[Array]:
-        named = rule or ("nearest-exact" if flag else "nearest")
-        factors = list(scale) or [0.0] * len(size)
-        return [_resize_matrix(n, s, f, named, flag) for n, s, f in zip(sizes[2:], size, factors, strict=True)]
-
-    def forward(x: Array, size: Dims, scale: Sequence[float], flag: bool) -> Array:
-        return _resize(x, matrices(np.shape(x), size, scale, flag))
-
-    def transposed(grad: Array, input_size: Dims, scale: Sequence[float], flag: bool) -> Array:
-        return _resize(grad, [m.T for m in matrices(input_size, np.shape(grad)[2:], scale, flag)])
-
-    return forward, transposed
-
-
 OPS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": _attention,
     "pixel_shuffle": pixel_shuffle,
@@ -332,5 +287,3 @@ KERNELS |= {
     "convolution_mode_input_slope": convolution_input_slope,
     "convolution_mode_weight_slope": convolution_weight_slope,
 }
-for _rule, _name in ((None, "nearest"), ("linear", "linear"), ("cubic", "bicubic")):
-    KERNELS[f"upsample_{_name}"], KERNELS[f"upsample_{_name}_slope"] = _upsample(_rule)

@@ -11,12 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from .functions import Unavailable
+from .numpy_grids import KERNELS as GRID_KERNELS
+from .numpy_grids import OPS as GRID_OPS
 from .numpy_linalg import KERNELS as LINALG_KERNELS
 from .numpy_linalg import OPS as LINALG_OPS
 from .numpy_nn import KERNELS as NN_KERNELS
 from .numpy_nn import OPS as NN_OPS
 from .numpy_places import KERNELS as PLACE_KERNELS
+from .numpy_places import OPS as PLACE_OPS
+from .numpy_random import KERNELS as RANDOM_KERNELS
+from .numpy_random import OPS as RANDOM_OPS
+from .numpy_signals import OPS as SIGNAL_OPS
 from .numpy_windows import KERNELS as WINDOW_KERNELS
 from .numpy_windows import OPS as WINDOW_OPS
 from .structured import gather, scatter_add, sum_to
@@ -265,12 +270,15 @@ KERNELS: dict[str, Callable[..., Any]] = {
 KERNELS |= (
     LINALG_KERNELS
     | NN_KERNELS
+    | GRID_KERNELS
     | PLACE_KERNELS
+    | RANDOM_KERNELS
     | WINDOW_KERNELS
     | {
         "scatter_value": scatter,
         "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
         "fill": lambda x, value: np.full(np.shape(x), value),
+        "empty_filled": lambda size, dtype=None: np.zeros(tuple(size)),
     }
 )
 
@@ -318,12 +326,6 @@ def _cross_entropy_curvature(
     return np.expand_dims(total * grad / (total_weight if reduction == "mean" else 1), d)
 
 
-def _dropout(x: Array, p: float = 0.5, training: bool = True) -> Array:
-    if training and p > 0:
-        raise Unavailable("no reference: a draw")
-    return x
-
-
 def _tie_share(grad: Array, x: Array, out: Array, dim: Dims, keepdim: bool) -> Array:
     axes = tuple(d % x.ndim for d in dim) or tuple(range(x.ndim))
     full = [1 if i in axes else n for i, n in enumerate(x.shape)]
@@ -359,40 +361,37 @@ def _triplet_margin_loss(
     return _loss(np.maximum(distance(anchor, positive) - far + margin, 0), reduction)
 
 
-# Every draw gives these numbers, so that what is made of draws can be compared.
-UNIFORM, NORMAL = 0.3, 0.7
-
-
-def _drawn(number: float) -> Callable[..., Array]:
-    return lambda x, generator=None, dtype=None: np.full(np.shape(x), number)
-
-
-def _made_of(number: float, f: Callable[..., float]) -> Callable[..., Array]:
-    return lambda x, *a: np.full(np.shape(x), f(number, *a[:-1]))
+def _multilabel_margin_loss(x: Array, target: Array, reduction: str) -> Array:
+    if x.ndim == 1:
+        return _loss(_multilabel_margin_loss(x[None], target[None], "sum"), "none")
+    losses = []
+    for scores, named in zip(x, target, strict=True):
+        mine = [int(c) for c in named[: int(np.argmax(named < 0)) if (named < 0).any() else None]]
+        others = [c for c in range(len(scores)) if c not in mine]
+        losses.append(sum(max(0, 1 - (scores[a] - scores[b])) for a in mine for b in others) / len(scores))
+    return _loss(np.array(losses), reduction)
 
 
 # Ops composed over such kernels, by op name.
 OPS: dict[str, Callable[..., Any]] = (
     LINALG_OPS
     | NN_OPS
+    | GRID_OPS
+    | PLACE_OPS
+    | RANDOM_OPS
+    | SIGNAL_OPS
     | WINDOW_OPS
     | {
         "cosine_embedding_loss": _cosine_embedding_loss,
         "triplet_margin_loss": _triplet_margin_loss,
-        "rand_like": _drawn(UNIFORM),
-        "randn_like": _drawn(NORMAL),
-        "uniform": _made_of(UNIFORM, lambda u, low, high: low + u * (high - low)),
-        "normal": _made_of(NORMAL, lambda z, mean, std: mean + z * std),
-        "exponential": _made_of(UNIFORM, lambda u, rate: -math.log(1 - u) / rate),
         "nll_loss": _nll_loss_op,
         "cross_entropy": _cross_entropy_op,
         "cross_entropy_probs": _cross_entropy_probs,
         "exclusive_cumprod": _exclusive_cumprod,
         "tie_share": _tie_share,
         "cross_entropy_curvature": _cross_entropy_curvature,
-        "dropout": _dropout,
-        # A draw that keeps everything: enough to see the shape of what is made of it.
-        "native_dropout": lambda x, p, generator=None: (np.asarray(x), np.ones(np.shape(x), dtype=bool)),
+        "multilabel_margin_loss": _multilabel_margin_loss,
+        "empty_like": lambda x, dtype=None: np.zeros(np.shape(x)),
     }
 )
 

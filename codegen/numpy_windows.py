@@ -1,4 +1,4 @@
-"""Plain NumPy forms of windows over space (pooling, columns, transposed convolution): references for `check`."""
+"""Plain NumPy forms of windows over space (pooling and back, columns, convolution by name): references for `check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .numpy_nn import convolution_input_slope
+from .numpy_nn import convolution, convolution_input_slope
 
 Array = Any
 Dims = Sequence[int]
@@ -168,9 +168,53 @@ def conv_transpose(
     return out if b is None else out + np.reshape(b, (-1, *(1,) * space))
 
 
-OPS: dict[str, Callable[..., Any]] = {}
+# ---- what pooling found, put back ------------------------------------------------------------------------------------
+
+
+def unpool(x: Array, indices: Array, size: Dims) -> Array:
+    """Every plane empty but for the elements at their places in row-major order."""
+    lead = np.shape(x)[: -len(size)]
+    out: Array = np.zeros((*lead, *size))
+    for plane in np.ndindex(*lead):
+        out[plane].reshape(-1)[np.ravel(indices[plane])] = np.ravel(x[plane])
+    return out
+
+
+def max_unpool(x: Array, indices: Array, kernel: Any, stride: Any, padding: Any, output_size: Dims | None) -> Array:
+    kernel = tuple(kernel)
+    space = len(kernel)
+    step = tuple(stride) if stride else kernel
+    pads = (padding,) * space if isinstance(padding, int) else tuple(padding)
+    if output_size is not None:
+        return unpool(x, indices, tuple(output_size)[-space:])
+    sizes = zip(np.shape(x)[-space:], kernel, step, pads, strict=True)
+    return unpool(x, indices, tuple((n - 1) * s - 2 * p + k for n, k, s, p in sizes))
+
+
+# ---- convolution by the names users call -----------------------------------------------------------------------------
+
+
+def _each_dim(f: Callable[..., Array], numbers: Sequence[int]) -> Callable[..., Array]:
+    """f with the arguments at these places given as one number a dimension of space."""
+
+    def call(x: Array, w: Array, *rest: Any) -> Array:
+        full = [(v,) * (w.ndim - 2) if i in numbers and isinstance(v, int) else v for i, v in enumerate(rest)]
+        return f(x, w, *full)
+
+    return call
+
+
+OPS: dict[str, Callable[..., Any]] = {
+    "convolution_other": convolution,
+    "convolution_mode_other": convolution,
+    "conv_transpose_other": conv_transpose,
+    "unpool": unpool,
+}
 for _n in (1, 2, 3):
     OPS |= {
+        f"conv{_n}d": _each_dim(convolution, (1, 2, 3)),
+        f"conv_transpose{_n}d": _each_dim(conv_transpose, (1, 2, 3, 5)),
+        f"max_unpool{_n}d": max_unpool,
         f"max_pool{_n}d": lambda *a: _own_stride(max_pool, *a[:6]),
         f"avg_pool{_n}d": partial(_own_stride, avg_pool),
         f"adaptive_max_pool{_n}d": lambda *a: adaptive_max_pool(*a[:2]),

@@ -19,6 +19,7 @@ from .evaluate import NumpyEvaluator
 from .functions import FUNCTIONS, MACROS, OPERATOR_OPS, Unavailable, numpy_functions
 from .model import DTYPE_GROUPS, Base, Entry, Like, Loc, OpFile, Overload, TensorCase
 from .numpy_ops import find as numpy_form
+from .numpy_random import GENERATOR
 from .structured import META, TENSOR, parameters
 
 Env = dict[str, Any]
@@ -32,7 +33,9 @@ NP_DTYPE = {
 
 def callable_like(like: Like | None, o: Overload) -> bool:
     """Whether there is a reference that check can call."""
-    return like is not None and (like.kind not in ("tests", "values") or bool(numpy_form(o.sig.name, o.kernel)))
+    if like is None or like.kind in ("tests", "values"):
+        return numpy_form(o.sig.name, o.kernel) is not None
+    return True
 
 
 def rng_for(name: str) -> np.random.Generator:
@@ -71,13 +74,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name))
 
 
-def call_like(like: Like, o: Overload, given: Mapping[str, Any]) -> Any:
+def call_like(like: Like | None, o: Overload, given: Mapping[str, Any]) -> Any:
     """The reference's value for arguments by name. Raises Unavailable where it cannot be evaluated here."""
-    if like.kind == "tests" and (form := numpy_form(o.sig.name, o.kernel)):
-        full = {a.name: None if a.required else a.default for a in o.sig.args} | dict(given)
-        return form(*full.values())
-    if like.kind in ("tests", "values"):
-        raise Unavailable(f"like: {like.kind}")
+    if like is None or like.kind in ("tests", "values"):
+        form = numpy_form(o.sig.name, o.kernel)
+        if form is None:
+            raise Unavailable(f"like: {like.kind}" if like else "no reference")
+        return form(*_per_dim(o, given).values())
     space = _namespace()
     root = {"np": "numpy", "mp": "mpmath"}.get(like.text.split(".")[0], like.text.split(".")[0])
     if like.kind == "name" or (like.kind == "mpmath" and like.text.replace(".", "").replace("_", "").isalnum()):
@@ -99,6 +102,15 @@ def call_like(like: Like, o: Overload, given: Mapping[str, Any]) -> Any:
             raise Unavailable(f"{root} is not installed")
     # One scope for both, so that comprehensions see the arguments.
     return eval(_compiled(like.text), {**space, **full})
+
+
+def _per_dim(o: Overload, given: Mapping[str, Any]) -> Env:
+    """All arguments in order; one number for all dimensions of int[2] as two of them."""
+    full = {a.name: given.get(a.name, None if a.required else a.default) for a in o.sig.args}
+    return {
+        a.name: (v,) * a.type.size if a.type.size and isinstance(v := full[a.name], int) else full[a.name]
+        for a in o.sig.args
+    }
 
 
 def _vectorised(f: Callable[..., Any], args: list[Any]) -> Any:
@@ -139,15 +151,41 @@ def called(o: Overload) -> set[str]:
     return {c for n in nodes for c in F.calls(n)} | operators
 
 
+class Still:
+    """What comparisons and calls without a derivative gave in a composition's first run, given again in later ones."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+        self.again: Iterator[Any] | None = None
+        self.matters = False  # whether more than comparisons, which seldom change, stood still
+
+    def keep(self, x: Any) -> Any:
+        if self.again is not None:
+            return next(self.again)
+        self.kept.append(x)
+        return x
+
+    def detached(self, x: Any) -> Any:
+        self.matters = True
+        return self.keep(x)
+
+    def replay(self) -> Still:
+        self.again = iter(self.kept)
+        return self
+
+
 class World:
     """Finds the numeric form of any function a formula of this file may call."""
 
     def __init__(self, file: OpFile) -> None:
         self.ops = file.by_name
         self.depth = 0
-        self.evaluate = NumpyEvaluator(self.find)
+        self.still: Still | None = None
+        self.evaluate = NumpyEvaluator(self.find, self.compared)
 
     def find(self, name: str) -> Callable[..., Any] | None:
+        if name == "detach" and self.still is not None:
+            return self.still.detached
         table = META.get(name) or TENSOR.get(name)
         entry = self.ops.get(name)
         if table and entry:
@@ -165,6 +203,9 @@ class World:
             return f
         return (lambda *a, **k: self.op(entry, *a, **k)) if entry else None
 
+    def compared(self, x: Any) -> Any:
+        return self.still.keep(x) if self.still is not None and isinstance(x, np.ndarray) else x
+
     def op(self, e: Entry, *args: Any, **kwargs: Any) -> Any:
         """An op of the file: by its reference, else by its own formula."""
         o = pick_overload(e, args, kwargs)
@@ -176,13 +217,14 @@ class World:
         given = {k: () if v is None and k in lists else v for k, v in given.items()}
         like = e.like_of(o.index)
         # A helper's own formula runs where others call it: that is what its callers' references then witness.
-        if like is None and (form := numpy_form(e.op, o.kernel)):
-            out = results_of(form(*given.values()), o)
-        elif like is not None and callable_like(like, o) and not (o.compose and e.home == ("internal",)):
+        if callable_like(like, o) and not (o.compose and e.home == ("internal",)):
             out = results_of(call_like(like, o, given), o)
         else:
             out = self.formula_value(e, o, given)
-        return out[0] if len(out) == 1 else out
+        value = out[0] if len(out) == 1 else out
+        if self.still is None or not o.deriv or o.diff_args or np.asarray(out[0]).dtype.kind not in "fc":
+            return value
+        return self.still.detached(value)
 
     def helpers(self, o: Overload) -> list[tuple[Loc, str]]:
         """Formulas of other ops that o's formulas stand on and no reference of their own has confirmed."""
@@ -322,10 +364,15 @@ def case_inputs(
             continue  # what is optional and not given is None
         if any(isinstance(v, TensorCase) != types[k].is_tensor for k, v in case.items() if v is not None):
             continue
+        if any(isinstance(x, TensorCase) and not types[k].has_tensor for k, v in case.items() for x in _items(v)):
+            continue
         if any(not types[k].has_tensor and not _accepts(types[k], v) for k, v in case.items()):
             continue
         env: Env = {}
         for a in o.sig.args:
+            if a.type.base is Base.GENERATOR:
+                env[a.name] = GENERATOR
+                continue
             if a.name not in case:
                 if a.required:
                     env[a.name] = None
@@ -342,6 +389,10 @@ def case_inputs(
                 env[k] = v
         return o, env
     return None
+
+
+def _items(v: Any) -> tuple[Any, ...]:
+    return v if isinstance(v, tuple) else ()
 
 
 def elementwise_inputs(e: Entry, o: Overload, rng: np.random.Generator, n: int = 48) -> Iterator[Env]:

@@ -52,10 +52,14 @@ class Facts(Resolver):
                 if key in has:
                     hint = "elementwise: unary binary ternary comparison logical; others give kernel, vjp or compose"
                     self.fault("E208", has[key], f"'{key}' is for elementwise families, not '{fam.name}'", hint)
+        hint = "give expr (elementwise), compose (over other ops), kernel or python"
         if not any(k in has for k in ("expr", "compose", "kernel", "python")):
-            hint = "give expr (elementwise), compose (over other ops), kernel or python"
             self.fault("E105", raw.loc, "nothing computes it", hint)
             raw.bad = True
+        elif "python" not in has:
+            for i, sig in enumerate(raw.sigs):
+                if not any(self.per(k, i) for k in ("expr", "compose", "kernel")):
+                    self.fault("E105", sig.loc, f"nothing computes {sig.text}", hint, [(raw.loc, "the op")])
         if fam.name == "view" and "view_of" not in has:
             self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")
 
@@ -143,7 +147,8 @@ class Facts(Resolver):
             o for o in e.overloads if o.sig.args and o.sig.args[0].type.is_tensor and not o.sig.args[0].type.optional
         ]
         if not fits or any(len(o.sig.results) != 1 or not o.sig.results[0].type.is_tensor for o in e.overloads):
-            self.fault("E306", loc, f"{e.op}_ needs a tensor as first argument and one tensor result", "drop 'inplace'")
+            text = f"{e.op}_ needs a tensor as first argument and one tensor result"
+            self.fault("E306", loc, text, "drop 'inplace'", self.sig_notes())
             return
         if e.view_of:
             return
@@ -204,7 +209,7 @@ class Facts(Resolver):
         listed: list[tuple[str, Loc, list[str]]] = []
         if test is not None:
             listed += [("test", test.loc, list(test.domains))]
-            listed += [("a test case", test.loc, list(case)) for case in test.cases]
+            listed += [("a test case", test.loc, list(case)) for case in (*test.cases, *test.drawn)]
         for key in ("d", "vjp"):
             for given in self.raw.per_overload.get(key, ()):
                 if given:
@@ -287,6 +292,9 @@ class Facts(Resolver):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
+        if e.python and known.functions and e.python not in known.functions:
+            hint = did_you_mean(e.python, known.functions) or "define it at the top of that module"
+            self.fault("E404", self.key_loc("python"), f"no function '{e.python}'", hint)
         if e.batch and e.batch not in ("loop", "rows") and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",

@@ -10,32 +10,36 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import numpy as np
 import tensorplay as tp
 from program_check import rows
-from tensorplay.testing.derivatives import Probe, differentiable
+from tensorplay.testing.inputs import Sample, samples
 from tensorplay.testing.leaks import WAYS, measure
+from tensorplay.testing.rows import Op, arguments, results, tensor
 
 
-def forward(p: Probe) -> Callable[[], object]:
-    xs = p.leaves(p.start)
-    return lambda: p.outputs(xs)
+def passes(op: Op, s: Sample) -> Iterator[tuple[str, Callable[[], object]]]:
+    """A call of the op alone, and one with its gradients, with as little around them as can be."""
+    given = {k: tensor(v) for k, v in s.given.items()}
+    positional, named = arguments(s, given)
+    f = op.function
+    yield "forward", lambda: f(*positional, **named)
 
+    xs = [t for k, v in given.items() for t in (v if isinstance(v, list) else [v]) if k in s.form.diff]
+    xs = [t for t in xs if isinstance(t, tp.Tensor) and (t.is_floating_point() or t.is_complex())]
+    for x in xs:
+        x.requires_grad_()
+    outs = [o for o in results(f(*positional, **named)) if isinstance(o, tp.Tensor)]
+    chosen = [i for i, o in enumerate(outs) if o.requires_grad]
+    seeds = [tp.ones_like(outs[i]) for i in chosen]
 
-def both(p: Probe) -> Callable[[], object]:
-    xs = p.leaves(p.start)
-    seeds = [tp.ones_like(o) for o in p.outputs(xs)]
+    def both() -> None:
+        outs = [o for o in results(f(*positional, **named)) if isinstance(o, tp.Tensor)]
+        tp.autograd.grad([outs[i] for i in chosen], xs, seeds, allow_unused=True)
 
-    def run() -> None:
-        out = p.outputs(xs)
-        pairs = [(o, s) for o, s in zip(out, seeds, strict=True) if o.requires_grad]
-        if pairs:
-            tp.autograd.grad([o for o, _ in pairs], xs, [s for _, s in pairs], allow_unused=True)
-
-    return run
+    if chosen:
+        yield "forward and backward", both
 
 
 def report(name: str, f: Callable[[], object], rounds: int, warm: int) -> bool:
@@ -69,13 +73,12 @@ def main() -> int:
             if not report(name, f, options.rounds, 300):
                 bad.append(name)
     for op in rows() if options.ops else ():
-        samples: list[Any] = list(differentiable(op))[:1] if op.cases or op.elementwise else []
-        if options.only not in op.name or not samples:
+        sample = next(samples(op, limit=1), None) if options.only in op.name else None
+        if sample is None:
             continue
-        p = Probe(op, samples[0], np.random.default_rng(1))
-        for what, make in (("forward", forward), ("forward and backward", both)):
+        for what, f in passes(op, sample):
             count += 1
-            if not report(f"{op.name}, {what}", make(p), options.ops, 300):
+            if not report(f"{op.name}, {what}", f, options.ops, 300):
                 bad.append(f"{op.name}, {what}")
     print(f"flat: {count - len(bad)} of {count}; growing: {', '.join(bad) or 'none'}")
     return 1 if bad else 0

@@ -127,6 +127,7 @@ def split_top(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [*parts, (at, end)]
 
 
+CONSTRUCTION = re.compile(r"(?!return|throw|delete|else)(?:const )?[A-Za-z_][\w:]*(?:<[^=;()]*>)? [A-Za-z_]\w*[({]")
 DECLARATION = re.compile(r"\s*(?:const\s+)?[A-Za-z_][\w:]*(?:<[^=;()]*>)?[\s*&]+\w+(?:\[\w*\])?\s=\s")
 
 
@@ -145,6 +146,8 @@ def statement_of(text: str, start: int, end: int) -> list[Region]:
     code = text[start:end]
     if not code or code.startswith(("static ", "constexpr ", "thread_local ", "using ", "break", "continue")):
         return []
+    if CONSTRUCTION.match(code):
+        return []  # `Shape out(n, 1);`: a block of its own would end it
     if DECLARATION.match(text, start, end):
         return value_of(text, start, end - 1)
     return [Region("statement", start, end)]

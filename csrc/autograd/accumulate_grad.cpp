@@ -8,9 +8,7 @@
 #include "autograd/pass.h"
 
 namespace tp {
-namespace {
 
-/// The dtype `.grad` must have; false: any.
 bool wanted_dtype(const TensorRef& t, Dtype& out) {
   const AutogradMeta* m = t->meta();
   if (m && m->has_grad_dtype) {
@@ -21,6 +19,8 @@ bool wanted_dtype(const TensorRef& t, Dtype& out) {
   }
   return true;
 }
+
+namespace {
 
 /// One thread at a time adds to the gradient of a tensor: a kernel on a large one lets other threads run in its middle.
 /// The list is guarded by the host's lock.
@@ -145,7 +145,10 @@ void AccumulateGrad::take_gradient(TensorRef& g) {
 }
 
 Storage AccumulateGrad::output_like(std::uint32_t) const {
-  return leaf_ ? Storage(BlockRef(), leaf_->dtype(), leaf_->sizes()) : Storage();
+  const TensorRef t = leaf();
+  if (!t) return Storage();
+  Dtype dtype;
+  return Storage(BlockRef(), wanted_dtype(t, dtype) ? dtype : t->dtype(), t->sizes());
 }
 
 void AccumulateGrad::run_accumulated_hooks() {

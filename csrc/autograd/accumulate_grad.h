@@ -30,6 +30,9 @@ class TP_API AccumulateGrad final : public Node {
 /// The accumulator of a leaf that requires grad, made on first use.
 TP_API AccumulateGrad* accumulator_of(const TensorRef& leaf);
 
+/// The dtype that gradients of `t` are cast to; false where it takes any.
+TP_API bool wanted_dtype(const TensorRef& t, Dtype& out);
+
 /// The leaf an edge ends in while it lives; null for any other edge.
 TP_API TensorRef leaf_of_edge(const Edge& e);
 

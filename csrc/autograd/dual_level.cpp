@@ -24,6 +24,15 @@ std::vector<Open>& levels_here() {
   thread_local Levels levels;
   return levels.open;
 }
+/// Whether elements share memory, as those of an expanded tensor.
+bool repeats(const TensorRef& t) {
+  if (t->is_batched()) return false;
+  const Storage& s = t->storage();
+  for (int i = 0; i < s.dim(); ++i)
+    if (s.stride(i) == 0 && s.size(i) > 1) return true;
+  return false;
+}
+
 std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
 
 Open* find(std::uint32_t level) {
@@ -81,6 +90,8 @@ void exit_level(std::uint32_t level) {
 }
 
 void attach_tangent(const TensorRef& t, TensorRef tangent, std::uint32_t level) {
+  // An expanded tangent could not be written in place, as its tensor can.
+  if (tangent && repeats(tangent) && !repeats(t)) tangent = engine_ops.clone_graph(tangent);
   AutogradMeta& m = t->ensure_meta();
   Tangent** at = &m.tangents;
   while (*at && (*at)->level > level) at = &(*at)->outer;

@@ -17,7 +17,6 @@ struct EngineOps {
   TensorRef (*sum_to_graph)(const TensorRef& g, const Shape& sizes) = nullptr;
   TensorRef (*cast_graph)(const TensorRef& g, Dtype dtype) = nullptr;
   TensorRef (*clone_graph)(const TensorRef& g) = nullptr;
-  TensorRef (*contiguous_graph)(const TensorRef& t) = nullptr;
   TensorRef (*as_strided_graph)(const TensorRef& t, const Shape& sizes, const Strides& strides,
                                 std::int64_t offset) = nullptr;
   /// A copy of `into` whose elements at that geometry are those of `src`.

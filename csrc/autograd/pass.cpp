@@ -182,8 +182,14 @@ void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
 void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
   const std::span<Edge> edges = n.next_edges();
   InlineVec<Storage, 3> expected(edges.size());
-  for (std::size_t i = 0; i < edges.size(); ++i)
-    if (edges[i].node && (i >= 64 || (wanted >> i & 1))) expected[i] = edges[i].node->output_like(edges[i].nr);
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i].node || (i < 64 && !(wanted >> i & 1))) continue;
+    expected[i] = edges[i].node->output_like(edges[i].nr);
+    const TensorRef leaf = leaf_of_edge(edges[i]);
+    Dtype dtype;
+    if (leaf && i < grads.size() && grads[i] && !wanted_dtype(leaf, dtype))
+      expected[i] = Storage(BlockRef(), grads[i]->dtype(), leaf->sizes());
+  }
   validate_gradients(n, grads, expected);
 }
 

@@ -106,7 +106,6 @@ TensorRef as_complex(const TensorRef& t) {
   e.sum_to_graph = ops::sum_to;
   e.cast_graph = ops::cast;
   e.clone_graph = ops::clone;
-  e.contiguous_graph = ops::contiguous;
   e.as_strided_graph = as_strided;
   e.as_strided_scatter_graph = as_strided_scatter;
   e.as_strided_backward_graph = as_strided_backward;

@@ -191,11 +191,20 @@ class _unique_slices_0_result(NamedTuple):
 def adaptive_avg_pool1d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
     """Gradient of adaptive mean windows over 1 dimension."""
 
+def adaptive_avg_pool1d_plain(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 1 dimension into output_size parts, every size given."""
+
 def adaptive_avg_pool2d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
     """Gradient of adaptive mean windows over 2 dimensions."""
 
+def adaptive_avg_pool2d_plain(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 2 dimensions into output_size parts, every size given."""
+
 def adaptive_avg_pool3d_backward(grad: Tensor, size: Sequence[int] | int) -> Tensor:
     """Gradient of adaptive mean windows over 3 dimensions."""
+
+def adaptive_avg_pool3d_plain(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
+    """Means of windows that divide the last 3 dimensions into output_size parts, every size given."""
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Sequence[int] | int) -> _adaptive_max_pool1d_with_indices_0_result:
     """Largest elements of adaptive windows over 1 dimension with their positions."""

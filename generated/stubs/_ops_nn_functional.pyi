@@ -21,14 +21,14 @@ class _max_pool3d_with_indices_0_result(NamedTuple):
     out: Tensor
     indices: Tensor
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Means of windows that divide the last 1 dimension into output_size parts."""
+def adaptive_avg_pool1d(input: Tensor, output_size: Sequence[int | None] | int) -> Tensor:
+    """Means of windows that divide the last 1 dimension into output_size parts; a size of None..."""
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Means of windows that divide the last 2 dimensions into output_size parts."""
+def adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int | None] | int) -> Tensor:
+    """Means of windows that divide the last 2 dimensions into output_size parts; a size of..."""
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int] | int) -> Tensor:
-    """Means of windows that divide the last 3 dimensions into output_size parts."""
+def adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int | None] | int) -> Tensor:
+    """Means of windows that divide the last 3 dimensions into output_size parts; a size of..."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: Sequence[int | None] | int, return_indices: bool = False) -> Any:
     """Largest element of windows that divide the last 1 dimension into output_size parts; with..."""

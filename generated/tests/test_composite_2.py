@@ -28,7 +28,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("input", "weight"), tests="tests/ops/test_index.py"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("weight",), tests="tests/ops/test_index.py"),
         ],
     ),
     Op(
@@ -154,7 +154,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"grad": {"shape": (3, 2)}, "A": {"shape": (3, 3)}, "out": {"shape": (3, 2)}, "left": True},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("left", "bool")), results=("slope",), diff=("grad", "A", "out"), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("left", "bool")), results=("slope",), diff=("grad", "out"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -172,7 +172,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"grad": {"shape": (2, 2)}, "A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}, "rcond": None},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?")), results=("slope",), diff=("grad", "A", "B"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("B", "Tensor"), ("rcond", "float?")), results=("slope",), diff=("grad", "A"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -190,7 +190,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"grad": {"shape": (3, 3)}, "LU": {"shape": (3, 3), "kind": "invertible"}, "pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("LU", "Tensor"), ("pivots", "Tensor")), results=("slope",), diff=("grad", "LU", "pivots"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("grad", "Tensor"), ("LU", "Tensor"), ("pivots", "Tensor")), results=("slope",), diff=("grad", "LU"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -223,7 +223,7 @@ OPS = [
         home="internal",
         cases=({"grad": {"shape": (2, 4)}, "input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input", "other"), tests="tests/ops/test_linalg.py"),
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "other"), tests="tests/ops/test_linalg.py"),
         ],
     ),
     Op(
@@ -231,7 +231,7 @@ OPS = [
         home="internal",
         cases=({"grad": {"shape": (2, 4)}, "input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input", "other"), tests="tests/ops/test_linalg.py"),
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg.py"),
         ],
     ),
 ]

@@ -184,7 +184,7 @@ OPS = [
         cases=({"grad": {"shape": (1,)}, "input": {"values": ((1.0, 1.0, 0.5),)}, "out": {"values": (1.0,)}, "dim": (1,), "keepdim": False}, {"grad": {"shape": (2,)}, "input": {"shape": (2, 3), "kind": "distinct"}, "out": {"shape": (2,)}, "dim": (1,), "keepdim": False}),
         skip={"slope": "the tie mask has no derivative"},
         forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad", "input", "out"), tests="tests/ops/test_reduction.py"),
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("out", "Tensor"), ("dim", "int[]"), ("keepdim", "bool")), results=("slope",), diff=("grad",), tests="tests/ops/test_reduction.py"),
         ],
     ),
     Op(
@@ -201,7 +201,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"grad": {"shape": (3, 2)}, "A": {"shape": (3, 3)}, "out": {"shape": (3, 2)}, "upper": True, "left": True, "unitriangular": False},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("upper", "bool"), ("left", "bool"), ("unitriangular", "bool")), results=("slope",), diff=("grad", "A", "out"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("out", "Tensor"), ("upper", "bool"), ("left", "bool"), ("unitriangular", "bool")), results=("slope",), diff=("grad", "out"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(

@@ -11,7 +11,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 2, 6)}, "output_size": (2,)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[1]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[1]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -24,12 +24,21 @@ OPS = [
         ],
     ),
     Op(
+        name="adaptive_avg_pool1d_plain",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 2, 6)}, "output_size": (2,)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("output_size", "int[1]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
         name="adaptive_avg_pool2d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 4, 4)}, "output_size": (2, 2)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[2]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[2]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -42,12 +51,21 @@ OPS = [
         ],
     ),
     Op(
+        name="adaptive_avg_pool2d_plain",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 4, 4)}, "output_size": (2, 2)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("output_size", "int[2]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
         name="adaptive_avg_pool3d",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 4, 4, 4)}, "output_size": (2, 2, 2)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("output_size", "int[3]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+            Form(args=(("input", "Tensor"), ("output_size", "int?[3]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -57,6 +75,15 @@ OPS = [
         cases=({"grad": {"shape": (1, 1, 2, 2, 2)}, "size": (1, 1, 4, 4, 4)},),
         forms=[
             Form(args=(("grad", "Tensor"), ("size", "int[]")), results=("out",), diff=("grad",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="adaptive_avg_pool3d_plain",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 1, 4, 4, 4)}, "output_size": (2, 2, 2)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("output_size", "int[3]")), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -227,7 +254,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (4, 3)}, "weight": {"shape": (3,)}, "bias": {"shape": (3,)}, "training": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("running_mean", "Tensor?"), ("running_var", "Tensor?"), ("weight", "Tensor?", None), ("bias", "Tensor?", None), ("training", "bool", False), ("momentum", "float", 0.1), ("eps", "float", 1e-05)), results=("out",), diff=("input", "running_mean", "running_var", "weight", "bias"), tests="tests/ops/test_norm.py"),
+            Form(args=(("input", "Tensor"), ("running_mean", "Tensor?"), ("running_var", "Tensor?"), ("weight", "Tensor?", None), ("bias", "Tensor?", None), ("training", "bool", False), ("momentum", "float", 0.1), ("eps", "float", 1e-05)), results=("out",), diff=("input", "weight", "bias"), tests="tests/ops/test_norm.py"),
         ],
     ),
     Op(
@@ -261,23 +288,6 @@ OPS = [
         cases=({"input": {"shape": (2, 4, 3)}, "groups": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("groups", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="cosine_embedding_loss",
-        home="nn.functional",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
-        forms=[
-            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="cosine_similarity",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("dim", "int", 1), ("eps", "float", 1e-08)), results=("out",), diff=("x1", "x2"), like="numpy.sum(x1 * x2, axis=dim) / (numpy.linalg.norm(x1, axis=dim) * numpy.linalg.norm(x2, axis=dim))", kind="expr"),
         ],
     ),
 ]

@@ -6,6 +6,14 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="log_softmax_backward",
+        home="internal",
+        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
+        ],
+    ),
+    Op(
         name="margin_ranking_loss",
         home="nn.functional",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
@@ -146,7 +154,7 @@ OPS = [
         cases=({"grad": {"shape": (3, 2)}, "query": {"shape": (3, 4)}, "key": {"shape": (5, 4)}, "value": {"shape": (5, 2)}, "out": {"shape": (3, 2)}, "logsumexp": {"shape": (3,)}, "random_state": {"dtype": "i64", "values": (0, 0)}, "dropout_p": 0.0, "is_causal": False, "want_mask": True},),
         skip={"values": "out and logsumexp are functions of the inputs and not free", "layouts": "out and logsumexp are functions of the inputs and not free", "grad": "out and logsumexp are functions of the inputs and not free"},
         forms=[
-            Form(args=(("grad", "Tensor"), ("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("out", "Tensor"), ("logsumexp", "Tensor"), ("random_state", "Tensor<i64>"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("want_mask", "bool")), results=("grad_query", "grad_key", "grad_value", "grad_mask"), diff=("grad", "query", "key", "value", "attn_mask", "out", "logsumexp"), diff_results=("grad_query", "grad_key", "grad_value", "grad_mask"), tests="tests/ops/test_catalogue.py"),
+            Form(args=(("grad", "Tensor"), ("query", "Tensor"), ("key", "Tensor"), ("value", "Tensor"), ("attn_mask", "Tensor?"), ("out", "Tensor"), ("logsumexp", "Tensor"), ("random_state", "Tensor<i64>"), ("dropout_p", "float"), ("is_causal", "bool"), ("scale", "float?"), ("want_mask", "bool")), results=("grad_query", "grad_key", "grad_value", "grad_mask"), diff=("grad", "query", "key", "value", "attn_mask"), diff_results=("grad_query", "grad_key", "grad_value", "grad_mask"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
     Op(
@@ -182,7 +190,7 @@ OPS = [
         cases=({"grad": {"shape": (2, 4, 3)}, "input": {"shape": (2, 4, 3)}, "num_groups": 2, "mu": {"values": ((0.0, 0.0), (0.0, 0.0))}, "rstd": {"values": ((1.0, 1.0), (1.0, 1.0))}, "want_input": True, "want_weight": True, "want_bias": True},),
         skip={"grad": "mu and rstd are functions of input and not free"},
         forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("num_groups", "int"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "mu", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("num_groups", "int"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
         ],
     ),
     Op(
@@ -200,7 +208,7 @@ OPS = [
         cases=({"grad": {"shape": (4, 3)}, "input": {"shape": (4, 3)}, "normalized_shape": (3,), "mu": {"values": ((0.0,), (0.0,), (0.0,), (0.0,))}, "rstd": {"values": ((1.0,), (1.0,), (1.0,), (1.0,))}, "want_input": True, "want_weight": True, "want_bias": True},),
         skip={"grad": "mu and rstd are functions of input and not free"},
         forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("normalized_shape", "int[]"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "mu", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
+            Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("normalized_shape", "int[]"), ("mu", "Tensor"), ("rstd", "Tensor"), ("weight", "Tensor?"), ("want_input", "bool"), ("want_weight", "bool"), ("want_bias", "bool")), results=("grad_input", "grad_weight", "grad_bias"), diff=("grad", "input", "rstd", "weight"), diff_results=("grad_input", "grad_weight", "grad_bias"), tests="tests/ops/test_norm.py"),
         ],
     ),
     Op(

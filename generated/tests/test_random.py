@@ -19,7 +19,7 @@ OPS = [
         name="bernoulli_fill",
         home="internal",
         inplace=("bernoulli_",),
-        cases=({"input": {"shape": (2, 3)}},),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "p": {"shape": (2, 3), "kind": "unit"}}),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("generator", "generator?", None, "kwonly")), results=("out",)),
@@ -51,7 +51,7 @@ OPS = [
         name="geometric",
         home="internal",
         inplace=("geometric_",),
-        cases=({"input": {"shape": (2, 3)}, "p": 0.5},),
+        cases=({"input": {"shape": (2, 3)}, "p": 0.3},),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
@@ -148,7 +148,7 @@ OPS = [
         name="random",
         home="internal",
         inplace=("random_",),
-        cases=({"input": {"shape": (2, 3)}},),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "to": 5}, {"input": {"shape": (2, 3)}, "from_": -2, "to": 9}),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),

@@ -102,11 +102,11 @@ OPS = [
     Op(
         name="gradient",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (5, 4)}, "dim": (1, 0), "edge_order": 2}, {"input": {"shape": (4,)}, "dim": (0,)}),
+        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (5, 4)}, "dim": (1, 0), "edge_order": 2}, {"input": {"shape": (4,)}, "dim": (0,)}, {"input": {"shape": (4, 3)}, "spacing": (0.5, 2.0)}, {"input": {"shape": (4, 5)}, "spacing": [{"values": (0.0, 0.5, 2.0, 2.5)}], "dim": (0,), "edge_order": 2}, {"input": {"shape": (4, 3)}, "spacing": {"values": (0.0, 0.7, 1.0)}, "dim": (1,)}),
         forms=[
             Form(args=(("input", "Tensor"), ("spacing", "Tensor|Scalar", 1, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input", "spacing"), like="(lambda out: out if isinstance(out, (list, tuple)) else [out])(numpy.gradient(input, spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order))", kind="expr"),
-            Form(args=(("input", "Tensor"), ("spacing", "float[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input",), tests="tests/ops/test_composed.py"),
-            Form(args=(("input", "Tensor"), ("spacing", "Tensor[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input", "spacing"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("spacing", "float[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input",), like="(lambda out: out if isinstance(out, (list, tuple)) else [out])(numpy.gradient(input, *spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("spacing", "Tensor[]", None, "kwonly"), ("dim", "int[]?", None, "kwonly"), ("edge_order", "int", 1, "kwonly")), results=("out[]",), diff=("input", "spacing"), like="(lambda out: out if isinstance(out, (list, tuple)) else [out])(numpy.gradient(input, *spacing, axis=tuple(range(input.ndim)) if dim is None else tuple(dim), edge_order=edge_order))", kind="expr"),
         ],
     ),
     Op(
@@ -128,9 +128,9 @@ OPS = [
     Op(
         name="pad",
         home="nn.functional",
-        cases=({"input": {"shape": (2, 3)}, "pad": (1, 2)},),
+        cases=({"input": {"shape": (2, 3)}, "pad": (1, 2)}, {"input": {"shape": (2, 3)}, "pad": (1, 0, 0, 1), "value": 0.5}, {"input": {"shape": (2, 4)}, "pad": (2, 1), "mode": "reflect"}),
         forms=[
-            Form(args=(("input", "Tensor"), ("pad", "int[]"), ("mode", "str", "constant"), ("value", "float?", None)), results=("out",), diff=("input",), like="numpy.pad(input, [(0, 0)] * (input.ndim - len(pad) // 2) + [(pad[2 * i], pad[2 * i + 1]) for i in reversed(range(len(pad) // 2))])", kind="expr"),
+            Form(args=(("input", "Tensor"), ("pad", "int[]"), ("mode", "str", "constant"), ("value", "float?", None)), results=("out",), diff=("input",), like="numpy.pad(input, [(0, 0)] * (input.ndim - len(pad) // 2) + [(pad[2 * i], pad[2 * i + 1]) for i in reversed(range(len(pad) // 2))], {\"replicate\": \"edge\", \"circular\": \"wrap\"}.get(mode, mode), **({\"constant_values\": value or 0} if mode == \"constant\" else {}))", kind="expr"),
         ],
     ),
     Op(

@@ -165,7 +165,8 @@ def takes(type_: str, value: Any, numbers: bool) -> bool:
     base = type_.rstrip("?")
     if base.endswith("]"):
         one = isinstance(value, int) and not isinstance(value, bool) and base.startswith("int")
-        return isinstance(value, (list, tuple)) or one
+        tensors = isinstance(value, (list, tuple)) and any(isinstance(x, dict) for x in value)
+        return one or (isinstance(value, (list, tuple)) and (not tensors or base.startswith("Tensor")))
     if base == "any":
         return not isinstance(value, dict)
     number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
@@ -201,6 +202,8 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
         return np.asarray(rng.integers(lo, max(hi, lo + 1), shape)).astype(_NUMPY[dtype or "i64"])
     x = np.asarray(rng.uniform(low, high, shape))
     match kind:
+        case "distinct" if (dtype or base) in INTEGERS:
+            x = rng.permutation(n).reshape(shape)
         case "distinct":
             x = rng.permutation(np.sort(rng.uniform(low, high, n)) + np.arange(n) * 0.05).reshape(shape)
         case "nonzero":

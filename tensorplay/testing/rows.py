@@ -99,6 +99,12 @@ def tensor(value: Any, dtype: Any = None) -> Any:
 def call(op: Op, s: Sample, given: dict[str, Any]) -> Any:
     """The op on named arguments, positional ones by position. What it draws is the same at every call."""
     tp.manual_seed(0)
+    positional, named = arguments(s, given)
+    return op.function(*positional, **named)
+
+
+def arguments(s: Sample, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Named arguments as a call takes them: by position, and by name."""
     given = plain(s, given)
     positional: list[Any] = []
     named: dict[str, Any] = {}
@@ -109,7 +115,7 @@ def call(op: Op, s: Sample, given: dict[str, Any]) -> Any:
             named[name] = given[name]
         else:
             positional.append(given[name])
-    return op.function(*positional, **named)
+    return positional, named
 
 
 def plain(s: Sample, given: dict[str, Any]) -> dict[str, Any]:

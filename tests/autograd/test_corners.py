@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorplay as tp
-from tensorplay.autograd import Function, forward_ad, grad
+from tensorplay.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck
 
 F64 = tp.float64
 
@@ -135,6 +137,7 @@ def test_a_pass_that_fails_over_many_diamonds_ends() -> None:
 @pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.complex64, tp.complex128, tp.float16, tp.bfloat16])
 def test_a_nan_is_found_wherever_it_stands(at: int | None, order: tuple[int, ...], dtype: Any) -> None:
     values = tp.ones(24, dtype=F64)
+    values[-1] = float("inf")  # which is a number
     if at is not None:
         values[at] = float("nan")
     g = values.reshape(2, 3, 4).to(dtype).permute(order)[:, :, 1:] if at is None else values.reshape(2, 3, 4).to(dtype)
@@ -159,6 +162,39 @@ def test_a_nan_is_found_wherever_it_stands(at: int | None, order: tuple[int, ...
         else:
             with pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
                 y.backward(tp.ones_like(y))
+
+
+def test_the_line_of_an_op_in_place_is_named() -> None:
+    y = leaf(-1.0) * 1
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with tp.autograd.detect_anomaly():
+            y.sqrt_()
+            with pytest.raises(RuntimeError, match="SqrtBackward"):
+                y.backward()
+    assert any("y.sqrt_()" in str(w.message) for w in told)
+
+
+# ---- gradients of another size than their input's --------------------------------------------------------------------
+def test_a_gradient_that_was_broadcast_is_summed() -> None:
+    class Wide(Function):
+        sizes: tuple[int, ...] = ()
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return tp.ones(Wide.sizes, dtype=F64)
+
+    for Wide.sizes, each in (((3, 4), 3.0), ((2, 3, 4), 6.0)):
+        x = tp.ones(1, 4, dtype=F64, requires_grad=True)
+        Wide.apply(x).sum().backward()
+        assert x.grad.tolist() == [[each] * 4]
+    Wide.sizes = (1, 5)
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
+        Wide.apply(x).sum().backward()
 
 
 # ---- tangents --------------------------------------------------------------------------------------------------------
@@ -308,3 +344,134 @@ def test_a_real_result_has_no_place_in_complex_memory() -> None:
     assert y.tolist() == [1 + 2j, -3j] and y.grad_fn.name() == "MulBackward0"
     y.abs().sum().backward()
     assert tp.allclose(z.grad, z.detach() / z.detach().abs())
+
+
+# ---- gradients that meet in one buffer -------------------------------------------------------------------------------
+class Buffered(Function):
+    """Adds its gradient, three times the incoming one, to the buffer where it may."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        (buffer,) = ctx.input_grad_buffers
+        if buffer is None:
+            return g * 3
+        buffer.add_(g * 3)
+        return None
+
+
+def test_a_buffer_that_another_gradient_shares_is_not_exposed() -> None:
+    x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y, z2 = Buffered.apply(x), z * 2
+    (y + (x + z2)).sum().backward()  # the gradients of x and z2 are one block
+    assert x.grad.tolist() == [4.0, 4.0] and z.grad.tolist() == [2.0, 2.0]
+
+
+class Typed(Function):
+    """The identity, with a gradient of the dtype it is told."""
+
+    @staticmethod
+    def forward(ctx, x, dtype):
+        ctx.dtype = dtype
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g.to(F64) / 3).to(ctx.dtype), None
+
+
+@pytest.mark.parametrize("dtypes", [(tp.float32, F64), (F64, tp.float32)])
+def test_gradients_of_two_dtypes_meet_in_the_wider_one(dtypes: tuple[object, object]) -> None:
+    x = tp.ones(2, requires_grad=True)
+    x.grad_dtype = None
+    (Typed.apply(x, dtypes[0]) + Typed.apply(x, dtypes[1])).sum().backward()
+    assert x.grad.dtype == F64 and x.grad.tolist() == [float(np.float32(1 / 3)) + 1 / 3] * 2
+
+
+# ---- which node comes next -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(3))
+def test_of_the_ready_nodes_the_youngest_runs_first(seed: int) -> None:
+    x = leaf(1.0)
+    parts = [x * float(k) for k in range(40)]
+    ran: list[int] = []
+    for k, p in enumerate(parts):
+        p.grad_fn.register_prehook(lambda _, k=k: ran.append(k))
+    order = np.random.default_rng(seed).permutation(40)
+    tp.stack([parts[k] for k in order]).sum().backward()
+    assert ran == list(range(39, -1, -1))
+
+
+# ---- views of views, and what is written through them ----------------------------------------------------------------
+def test_a_view_of_a_view_that_refuses_writing_refuses_it_too() -> None:
+    part = (leaf(1.0, 2.0, 3.0, 4.0) * 1).chunk(2)[0]
+    with pytest.raises(RuntimeError, match="chunk|multiple views|several"):
+        part.view(2, 1).mul_(2)
+    x = leaf(1.0, 2.0) * 1
+    with tp.no_grad():
+        quiet = x[0:2]
+    with pytest.raises(RuntimeError, match="no_grad"):
+        quiet[0:1].mul_(leaf(2.0))
+
+
+def test_a_base_keeps_its_retained_gradient_when_a_view_is_written() -> None:
+    x = leaf(1.0, 2.0)
+    base = x * 2
+    base.retain_grad()
+    base[0:1].mul_(3)
+    (base * tp.tensor([5.0, 7.0], dtype=F64)).sum().backward()
+    assert base.grad.tolist() == [5.0, 7.0] and x.grad.tolist() == [30.0, 14.0]
+
+
+def written_as_complex(x: Any) -> Any:
+    y = x * 1
+    view = tp.view_as_complex(y)[1:]
+    view.mul_(view * (0.5 + 2j))
+    return y * y
+
+
+def written_as_real(x: Any) -> Any:
+    y = x * 1
+    part = tp.view_as_real(y)[1:, 1]
+    part.mul_(part * 3)
+    return y * y
+
+
+def test_a_view_of_another_kind_of_numbers_is_written() -> None:
+    x = tp.tensor([[0.3, -0.7], [1.1, 0.4], [-0.6, 0.9]], dtype=F64, requires_grad=True)
+    assert gradcheck(written_as_complex, (x,)) and gradgradcheck(written_as_complex, (x,))
+    z = tp.tensor([0.3 - 0.7j, 1.1 + 0.4j, -0.6 + 0.9j], dtype=tp.complex128, requires_grad=True)
+    assert gradcheck(written_as_real, (z,)) and gradgradcheck(written_as_real, (z,))
+
+
+def test_an_expanded_tangent_is_replaced_where_its_tensor_has_views() -> None:
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(tp.tensor([1.0, 2.0], dtype=F64), tp.ones(1, dtype=F64).expand(2))
+        view = x[0:1]
+        x.mul_(tp.tensor([3.0, 4.0], dtype=F64))
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [3.0, 4.0]
+        assert forward_ad.unpack_dual(view).tangent.tolist() == [3.0]
+
+
+def test_a_view_takes_other_sizes_in_place_again_and_again() -> None:
+    x = tp.arange(6.0, dtype=F64).reshape(2, 3).requires_grad_()
+    w = tp.arange(6.0, dtype=F64).reshape(1, 3, 2)
+    view = (x * 2)[:]
+    view.t_()
+    view.unsqueeze_(0)
+    view.squeeze_(0)
+    view.unsqueeze_(0)
+    (view * w).sum().backward()
+    assert tp.equal(x.grad, 2 * w[0].t())
+
+
+@pytest.mark.parametrize("write", [lambda a, to: tp.matmul(a, a, out=to), lambda a, to: tp.cumsum(a, 0, out=to)])
+def test_what_out_overwrites_is_known_to_be_changed(write: Any) -> None:
+    x = tp.ones(2, 2, dtype=F64, requires_grad=True)
+    w = tp.full((2, 2), 3.0, dtype=F64)
+    y = (x * w).sum()
+    write(tp.ones(2, 2, dtype=F64), w)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

@@ -756,3 +756,9 @@ def test_fills_name_their_method():
         x.cauchy_(0.0, 0.0)
     with pytest.raises(TypeError, match=r"^uniform_: "):
         x.uniform_("a")
+
+
+def test_embedding_leaves_a_row_of_just_the_largest_norm_as_it_is():
+    table = tp.tensor([[3.0, 4.0], [6.0, 8.0]])
+    tp.nn.functional.embedding(tp.tensor([0, 1]), table, max_norm=5.0)
+    assert table[0].tolist() == [3.0, 4.0] and table[1].norm().item() == pytest.approx(5.0)

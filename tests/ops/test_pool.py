@@ -67,3 +67,11 @@ def test_gradient_of_max_goes_to_the_largest(d: int) -> None:
     (g,) = tp.autograd.grad((out * out).sum(), x)
     hit = np.isin(x.detach().numpy(), out.detach().numpy())
     assert np.allclose(g.numpy(), np.where(hit, 2 * x.detach().numpy(), 0))
+
+
+@pytest.mark.parametrize("name", ["adaptive_max_pool2d", "adaptive_avg_pool2d"])
+def test_an_adaptive_size_that_is_left_open_is_the_inputs(name: str) -> None:
+    x = tp.arange(48.0).reshape(2, 4, 6)
+    pool = getattr(tp.nn.functional, name)
+    assert pool(x, (None, 3)).tolist() == pool(x, (4, 3)).tolist()
+    assert pool(x, (2, None)).tolist() == pool(x, (2, 6)).tolist()

@@ -9,9 +9,9 @@ namespace {
 // adaptive_avg_pool1d
 constexpr Param kAdaptiveAvgPool1dSpecParams[] = {
     {"input", Kind::Tensor},
-    {"output_size", Kind::IntList},
+    {"output_size", Kind::SizeList},
 };
-const Spec kAdaptiveAvgPool1dSpec{"adaptive_avg_pool1d", "adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out", kAdaptiveAvgPool1dSpecParams};
+const Spec kAdaptiveAvgPool1dSpec{"adaptive_avg_pool1d", "adaptive_avg_pool1d(Tensor input, int?[1] output_size) -> Tensor out", kAdaptiveAvgPool1dSpecParams};
 
 PyObject* adaptive_avg_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_avg_pool1d", [&]() -> PyObject* {
@@ -44,12 +44,31 @@ PyObject* adaptive_avg_pool1d_backward_function(PyObject*, PyObject* const* args
   return adaptive_avg_pool1d_backward_call(nullptr, args, nargs, kwnames);
 }
 
-// adaptive_avg_pool2d
-constexpr Param kAdaptiveAvgPool2dSpecParams[] = {
+// adaptive_avg_pool1d_plain
+constexpr Param kAdaptiveAvgPool1dPlainSpecParams[] = {
     {"input", Kind::Tensor},
     {"output_size", Kind::IntList},
 };
-const Spec kAdaptiveAvgPool2dSpec{"adaptive_avg_pool2d", "adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out", kAdaptiveAvgPool2dSpecParams};
+const Spec kAdaptiveAvgPool1dPlainSpec{"adaptive_avg_pool1d_plain", "adaptive_avg_pool1d_plain(Tensor input, int[1] output_size) -> Tensor out", kAdaptiveAvgPool1dPlainSpecParams};
+
+PyObject* adaptive_avg_pool1d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("adaptive_avg_pool1d_plain", [&]() -> PyObject* {
+    const Spec& spec = kAdaptiveAvgPool1dPlainSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::adaptive_avg_pool1d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+  });
+}
+PyObject* adaptive_avg_pool1d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return adaptive_avg_pool1d_plain_call(nullptr, args, nargs, kwnames);
+}
+
+// adaptive_avg_pool2d
+constexpr Param kAdaptiveAvgPool2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"output_size", Kind::SizeList},
+};
+const Spec kAdaptiveAvgPool2dSpec{"adaptive_avg_pool2d", "adaptive_avg_pool2d(Tensor input, int?[2] output_size) -> Tensor out", kAdaptiveAvgPool2dSpecParams};
 
 PyObject* adaptive_avg_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_avg_pool2d", [&]() -> PyObject* {
@@ -82,12 +101,31 @@ PyObject* adaptive_avg_pool2d_backward_function(PyObject*, PyObject* const* args
   return adaptive_avg_pool2d_backward_call(nullptr, args, nargs, kwnames);
 }
 
-// adaptive_avg_pool3d
-constexpr Param kAdaptiveAvgPool3dSpecParams[] = {
+// adaptive_avg_pool2d_plain
+constexpr Param kAdaptiveAvgPool2dPlainSpecParams[] = {
     {"input", Kind::Tensor},
     {"output_size", Kind::IntList},
 };
-const Spec kAdaptiveAvgPool3dSpec{"adaptive_avg_pool3d", "adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out", kAdaptiveAvgPool3dSpecParams};
+const Spec kAdaptiveAvgPool2dPlainSpec{"adaptive_avg_pool2d_plain", "adaptive_avg_pool2d_plain(Tensor input, int[2] output_size) -> Tensor out", kAdaptiveAvgPool2dPlainSpecParams};
+
+PyObject* adaptive_avg_pool2d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("adaptive_avg_pool2d_plain", [&]() -> PyObject* {
+    const Spec& spec = kAdaptiveAvgPool2dPlainSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::adaptive_avg_pool2d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+  });
+}
+PyObject* adaptive_avg_pool2d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return adaptive_avg_pool2d_plain_call(nullptr, args, nargs, kwnames);
+}
+
+// adaptive_avg_pool3d
+constexpr Param kAdaptiveAvgPool3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"output_size", Kind::SizeList},
+};
+const Spec kAdaptiveAvgPool3dSpec{"adaptive_avg_pool3d", "adaptive_avg_pool3d(Tensor input, int?[3] output_size) -> Tensor out", kAdaptiveAvgPool3dSpecParams};
 
 PyObject* adaptive_avg_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("adaptive_avg_pool3d", [&]() -> PyObject* {
@@ -118,6 +156,25 @@ PyObject* adaptive_avg_pool3d_backward_call(PyObject* self, PyObject* const* arg
 }
 PyObject* adaptive_avg_pool3d_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return adaptive_avg_pool3d_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// adaptive_avg_pool3d_plain
+constexpr Param kAdaptiveAvgPool3dPlainSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"output_size", Kind::IntList},
+};
+const Spec kAdaptiveAvgPool3dPlainSpec{"adaptive_avg_pool3d_plain", "adaptive_avg_pool3d_plain(Tensor input, int[3] output_size) -> Tensor out", kAdaptiveAvgPool3dPlainSpecParams};
+
+PyObject* adaptive_avg_pool3d_plain_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("adaptive_avg_pool3d_plain", [&]() -> PyObject* {
+    const Spec& spec = kAdaptiveAvgPool3dPlainSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::adaptive_avg_pool3d_plain(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+  });
+}
+PyObject* adaptive_avg_pool3d_plain_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return adaptive_avg_pool3d_plain_call(nullptr, args, nargs, kwnames);
 }
 
 // adaptive_max_pool1d
@@ -650,49 +707,6 @@ PyObject* channel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t 
   return channel_shuffle_call(nullptr, args, nargs, kwnames);
 }
 
-// cosine_embedding_loss
-constexpr Param kCosineEmbeddingLossSpecParams[] = {
-    {"input1", Kind::Tensor},
-    {"input2", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"margin", Kind::Float, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kCosineEmbeddingLossSpec{"cosine_embedding_loss", "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kCosineEmbeddingLossSpecParams};
-
-PyObject* cosine_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cosine_embedding_loss", [&]() -> PyObject* {
-    const Spec& spec = kCosineEmbeddingLossSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
-  });
-}
-PyObject* cosine_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cosine_embedding_loss_call(nullptr, args, nargs, kwnames);
-}
-
-// cosine_similarity
-constexpr Param kCosineSimilaritySpecParams[] = {
-    {"x1", Kind::Tensor},
-    {"x2", Kind::Tensor},
-    {"dim", Kind::Int, true},
-    {"eps", Kind::Float, true},
-};
-const Spec kCosineSimilaritySpec{"cosine_similarity", "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out", kCosineSimilaritySpecParams};
-
-PyObject* cosine_similarity_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cosine_similarity", [&]() -> PyObject* {
-    const Spec& spec = kCosineSimilaritySpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::cosine_similarity(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-08))), spec, a);
-  });
-}
-PyObject* cosine_similarity_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cosine_similarity_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"alpha_dropout", fast(alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
      "alpha_dropout(input, p=0.5, training=False)\n"
@@ -733,17 +747,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  groups: int"},
-    {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
-     "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
-     "--\n"
-     "\n"
-     "Cosine of the angle between vectors along dim, norms held above eps.\n"
-     "\n"
-     "Args:\n"
-     "  x1: Tensor\n"
-     "  x2: Tensor\n"
-     "  dim: int, default 1\n"
-     "  eps: float, default 1e-08"},
     {},
 };
 
@@ -759,7 +762,19 @@ PyMethodDef functions_internal[] = {
      "  size: list of int\n"
      "\n"
      "Derivative:\n"
-     "  gradient of grad = adaptive_avg_pool1d(g, (size(grad, -1),))"},
+     "  gradient of grad = adaptive_avg_pool1d_plain(g, (size(grad, -1),))"},
+    {"adaptive_avg_pool1d_plain", fast(adaptive_avg_pool1d_plain_function), METH_FASTCALL | METH_KEYWORDS,
+     "adaptive_avg_pool1d_plain(input, output_size)\n"
+     "--\n"
+     "\n"
+     "Means of windows that divide the last 1 dimension into output_size parts, every size given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (1)\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = adaptive_avg_pool1d_backward(g, shape(input))"},
     {"adaptive_avg_pool2d_backward", fast(adaptive_avg_pool2d_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_avg_pool2d_backward(grad, size)\n"
      "--\n"
@@ -771,7 +786,19 @@ PyMethodDef functions_internal[] = {
      "  size: list of int\n"
      "\n"
      "Derivative:\n"
-     "  gradient of grad = adaptive_avg_pool2d(g, (size(grad, -2), size(grad, -1)))"},
+     "  gradient of grad = adaptive_avg_pool2d_plain(g, (size(grad, -2), size(grad, -1)))"},
+    {"adaptive_avg_pool2d_plain", fast(adaptive_avg_pool2d_plain_function), METH_FASTCALL | METH_KEYWORDS,
+     "adaptive_avg_pool2d_plain(input, output_size)\n"
+     "--\n"
+     "\n"
+     "Means of windows that divide the last 2 dimensions into output_size parts, every size given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (2)\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = adaptive_avg_pool2d_backward(g, shape(input))"},
     {"adaptive_avg_pool3d_backward", fast(adaptive_avg_pool3d_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_avg_pool3d_backward(grad, size)\n"
      "--\n"
@@ -783,7 +810,19 @@ PyMethodDef functions_internal[] = {
      "  size: list of int\n"
      "\n"
      "Derivative:\n"
-     "  gradient of grad = adaptive_avg_pool3d(g, (size(grad, -3), size(grad, -2), size(grad, -1)))"},
+     "  gradient of grad = adaptive_avg_pool3d_plain(g, (size(grad, -3), size(grad, -2), size(grad, -1)))"},
+    {"adaptive_avg_pool3d_plain", fast(adaptive_avg_pool3d_plain_function), METH_FASTCALL | METH_KEYWORDS,
+     "adaptive_avg_pool3d_plain(input, output_size)\n"
+     "--\n"
+     "\n"
+     "Means of windows that divide the last 3 dimensions into output_size parts, every size given.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (3)\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = adaptive_avg_pool3d_backward(g, shape(input))"},
     {"adaptive_max_pool1d_with_indices", fast(adaptive_max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_max_pool1d_with_indices(input, output_size)\n"
      "--\n"
@@ -945,38 +984,32 @@ PyMethodDef functions_nn_functional[] = {
      "adaptive_avg_pool1d(input, output_size)\n"
      "--\n"
      "\n"
-     "Means of windows that divide the last 1 dimension into output_size parts.\n"
+     "Means of windows that divide the last 1 dimension into output_size parts; a size of None is\n"
+     "the input's.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (1)\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = adaptive_avg_pool1d_backward(g, shape(input))"},
+     "  output_size: list of int (1)"},
     {"adaptive_avg_pool2d", fast(adaptive_avg_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_avg_pool2d(input, output_size)\n"
      "--\n"
      "\n"
-     "Means of windows that divide the last 2 dimensions into output_size parts.\n"
+     "Means of windows that divide the last 2 dimensions into output_size parts; a size of None is\n"
+     "the input's.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (2)\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = adaptive_avg_pool2d_backward(g, shape(input))"},
+     "  output_size: list of int (2)"},
     {"adaptive_avg_pool3d", fast(adaptive_avg_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_avg_pool3d(input, output_size)\n"
      "--\n"
      "\n"
-     "Means of windows that divide the last 3 dimensions into output_size parts.\n"
+     "Means of windows that divide the last 3 dimensions into output_size parts; a size of None is\n"
+     "the input's.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  output_size: list of int (3)\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = adaptive_avg_pool3d_backward(g, shape(input))"},
+     "  output_size: list of int (3)"},
     {"adaptive_max_pool1d", fast(adaptive_max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
      "adaptive_max_pool1d(input, output_size, return_indices=False)\n"
      "--\n"
@@ -1139,30 +1172,6 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  groups: int"},
-    {"cosine_embedding_loss", fast(cosine_embedding_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "One minus the cosine of pairs marked 1, its excess over the margin of pairs marked -1,\n"
-     "reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input1: Tensor\n"
-     "  input2: Tensor\n"
-     "  target: Tensor\n"
-     "  margin: float, default 0.0\n"
-     "  reduction: str, default 'mean'"},
-    {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
-     "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
-     "--\n"
-     "\n"
-     "Cosine of the angle between vectors along dim, norms held above eps.\n"
-     "\n"
-     "Args:\n"
-     "  x1: Tensor\n"
-     "  x2: Tensor\n"
-     "  dim: int, default 1\n"
-     "  eps: float, default 1e-08"},
     {},
 };
 }  // namespace

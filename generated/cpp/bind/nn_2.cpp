@@ -6,6 +6,49 @@
 namespace tp::python {
 namespace {
 
+// cosine_embedding_loss
+constexpr Param kCosineEmbeddingLossSpecParams[] = {
+    {"input1", Kind::Tensor},
+    {"input2", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"margin", Kind::Float, true, true},
+    {"reduction", Kind::Str, true, true},
+};
+const Spec kCosineEmbeddingLossSpec{"cosine_embedding_loss", "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kCosineEmbeddingLossSpecParams};
+
+PyObject* cosine_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cosine_embedding_loss", [&]() -> PyObject* {
+    const Spec& spec = kCosineEmbeddingLossSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
+  });
+}
+PyObject* cosine_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cosine_embedding_loss_call(nullptr, args, nargs, kwnames);
+}
+
+// cosine_similarity
+constexpr Param kCosineSimilaritySpecParams[] = {
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+    {"dim", Kind::Int, true},
+    {"eps", Kind::Float, true},
+};
+const Spec kCosineSimilaritySpec{"cosine_similarity", "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out", kCosineSimilaritySpecParams};
+
+PyObject* cosine_similarity_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cosine_similarity", [&]() -> PyObject* {
+    const Spec& spec = kCosineSimilaritySpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cosine_similarity(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(1)), to_double(spec, a, 3, 1e-08))), spec, a);
+  });
+}
+PyObject* cosine_similarity_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cosine_similarity_call(nullptr, args, nargs, kwnames);
+}
+
 // cross_entropy
 constexpr Param kCrossEntropySpecParams[] = {
     {"input", Kind::Tensor},
@@ -747,27 +790,18 @@ PyObject* log_softmax_method(PyObject* self, PyObject* const* args, Py_ssize_t n
   return log_softmax_call(self, args, nargs, kwnames);
 }
 
-// log_softmax_backward
-constexpr Param kLogSoftmaxBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"output", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kLogSoftmaxBackwardSpec{"log_softmax_backward", "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kLogSoftmaxBackwardSpecParams};
-
-PyObject* log_softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log_softmax_backward", [&]() -> PyObject* {
-    const Spec& spec = kLogSoftmaxBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_softmax_backward_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
+    {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
+     "--\n"
+     "\n"
+     "Cosine of the angle between vectors along dim, norms held above eps.\n"
+     "\n"
+     "Args:\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  dim: int, default 1\n"
+     "  eps: float, default 1e-08"},
     {"ctc_loss", fast(ctc_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)\n"
      "--\n"
@@ -968,24 +1002,34 @@ PyMethodDef functions_internal[] = {
      "  mode: int\n"
      "  padding: int\n"
      "  align_corners: bool"},
-    {"log_softmax_backward", fast(log_softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax_backward(grad, output, dim)\n"
-     "--\n"
-     "\n"
-     "Gradient of log_softmax from its result.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  output: Tensor\n"
-     "  dim: int\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
-     "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
     {},
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"cosine_embedding_loss", fast(cosine_embedding_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "One minus the cosine of pairs marked 1, its excess over the margin of pairs marked -1,\n"
+     "reduced.\n"
+     "\n"
+     "Args:\n"
+     "  input1: Tensor\n"
+     "  input2: Tensor\n"
+     "  target: Tensor\n"
+     "  margin: float, default 0.0\n"
+     "  reduction: str, default 'mean'"},
+    {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
+     "--\n"
+     "\n"
+     "Cosine of the angle between vectors along dim, norms held above eps.\n"
+     "\n"
+     "Args:\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  dim: int, default 1\n"
+     "  eps: float, default 1e-08"},
     {"cross_entropy", fast(cross_entropy_function), METH_FASTCALL | METH_KEYWORDS,
      "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)\n"
      "--\n"

@@ -6,6 +6,26 @@
 namespace tp::python {
 namespace {
 
+// log_softmax_backward
+constexpr Param kLogSoftmaxBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"output", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kLogSoftmaxBackwardSpec{"log_softmax_backward", "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kLogSoftmaxBackwardSpecParams};
+
+PyObject* log_softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax_backward", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_backward_call(nullptr, args, nargs, kwnames);
+}
+
 // margin_ranking_loss
 constexpr Param kMarginRankingLossSpecParams[] = {
     {"input1", Kind::Tensor},
@@ -826,6 +846,20 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"log_softmax_backward", fast(log_softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax_backward(grad, output, dim)\n"
+     "--\n"
+     "\n"
+     "Gradient of log_softmax from its result.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  output: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
+     "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
     {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
      "--\n"

@@ -20,16 +20,10 @@ Storage bce_logits_weighted(const Storage& input, const Storage& target, const S
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight);
 Storage bce_probs(const Storage& input, const Storage& target);
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
-Storage clamp_min(const Storage& input, const Storage& min);
-TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
-Storage div(const Storage& input, const Storage& other);
-TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage drop_selu(const Storage& input, double p, const Dims& sizes);
 TensorRef drop_selu(const TensorRef& input, double p, const Dims& sizes);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
@@ -64,14 +58,10 @@ Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims&
 TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
-Storage relu(const Storage& input);
-TensorRef relu(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
-Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
-TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -80,78 +70,36 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
-Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
-Storage where(const Storage& condition, const Storage& input, const Storage& other);
-TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out
-//   vjp input = adaptive_avg_pool1d_backward(g, shape(input))
-//   saves: nothing
+// adaptive_avg_pool1d(Tensor input, int?[1] output_size) -> Tensor out
+//   out = adaptive_avg_pool1d_plain(input, kept_sizes(output_size, last_sizes(shape(input), -1)))
 
 namespace {
+constexpr OpSchema kAdaptiveAvgPool1dSchema{"adaptive_avg_pool1d",
+    "adaptive_avg_pool1d(Tensor input, int?[1] output_size) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V adaptive_avg_pool1d_vjp_input(const V& g, const Shape& input_shape) {
-  return adaptive_avg_pool1d_backward(g, input_shape);
-}
-
-TP_COLD TensorRef adaptive_avg_pool1d_batched(const TensorRef& input, const Dims& output_size) {
-  const batch::Fold in(AdaptiveAvgPool1dBackward::schema_v1, {input}, 3);
-  return in.wrap(ops::adaptive_avg_pool1d(in[0], output_size));
-}
-
-TP_COLD void adaptive_avg_pool1d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
-  wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d(wiring::tangent(input), output_size), out));
+V adaptive_avg_pool1d_compose(const V& input, const Dims& output_size) {
+  return adaptive_avg_pool1d_plain(input, kept_sizes(output_size, last_sizes(shape(input), std::int64_t(-1))));
 }
 }  // namespace
 
 Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size) {
-  check_dtype(AdaptiveAvgPool1dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::adaptive_avg_pool(AdaptiveAvgPool1dBackward::schema_v1, input, output_size);
+  return on_tensors([&] { return adaptive_avg_pool1d(tensors_of(input), output_size); });
 }
 TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return adaptive_avg_pool1d_batched(input, output_size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool1d(input->storage(), output_size));
-  if (wiring::records(input)) {
-    auto node = make_node<AdaptiveAvgPool1dBackward>();
-    AdaptiveAvgPool1dBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool1d_set_tangent(out, input, output_size); });
-  return out;
-}
-GradVec AdaptiveAvgPool1dBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec AdaptiveAvgPool1dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
-  return grads;
+  return adaptive_avg_pool1d_compose<TensorRef>(input, output_size);
 }
 
 // adaptive_avg_pool1d_backward(Tensor grad, int[] size) -> Tensor out
-//   vjp grad = adaptive_avg_pool1d(g, (size(grad, -1),))
+//   vjp grad = adaptive_avg_pool1d_plain(g, (size(grad, -1),))
 //   saves: nothing
 
 namespace {
 
 template <class V>
 V adaptive_avg_pool1d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
-  return adaptive_avg_pool1d(g, Dims{size(grad_shape, std::int64_t(-1))});
+  return adaptive_avg_pool1d_plain(g, Dims{size(grad_shape, std::int64_t(-1))});
 }
 
 TP_COLD TensorRef adaptive_avg_pool1d_backward_batched(const TensorRef& grad, const Dims& size) {
@@ -201,72 +149,93 @@ GraphGradVec AdaptiveAvgPool1dBackwardBackward::apply_for_graph(std::span<const 
   return grads;
 }
 
-// adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out
-//   vjp input = adaptive_avg_pool2d_backward(g, shape(input))
+// adaptive_avg_pool1d_plain(Tensor input, int[1] output_size) -> Tensor out
+//   vjp input = adaptive_avg_pool1d_backward(g, shape(input))
 //   saves: nothing
 
 namespace {
 
 template <class V>
-V adaptive_avg_pool2d_vjp_input(const V& g, const Shape& input_shape) {
-  return adaptive_avg_pool2d_backward(g, input_shape);
+V adaptive_avg_pool1d_plain_vjp_input(const V& g, const Shape& input_shape) {
+  return adaptive_avg_pool1d_backward(g, input_shape);
 }
 
-TP_COLD TensorRef adaptive_avg_pool2d_batched(const TensorRef& input, const Dims& output_size) {
-  const batch::Fold in(AdaptiveAvgPool2dBackward::schema_v1, {input}, 4);
-  return in.wrap(ops::adaptive_avg_pool2d(in[0], output_size));
+TP_COLD TensorRef adaptive_avg_pool1d_plain_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool1dPlainBackward::schema_v1, {input}, 3);
+  return in.wrap(ops::adaptive_avg_pool1d_plain(in[0], output_size));
 }
 
-TP_COLD void adaptive_avg_pool2d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
-  wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d(wiring::tangent(input), output_size), out));
+TP_COLD void adaptive_avg_pool1d_plain_set_tangent(const TensorRef& out, const TensorRef& input,
+    const Dims& output_size) {
+  wiring::set_tangent(out, as_tangent(adaptive_avg_pool1d_plain(wiring::tangent(input), output_size), out));
 }
 }  // namespace
 
-Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
-  check_dtype(AdaptiveAvgPool2dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::adaptive_avg_pool(AdaptiveAvgPool2dBackward::schema_v1, input, output_size);
+Storage adaptive_avg_pool1d_plain(const Storage& input, const Dims& output_size) {
+  check_dtype(AdaptiveAvgPool1dPlainBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::adaptive_avg_pool(AdaptiveAvgPool1dPlainBackward::schema_v1, input, output_size);
 }
-TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
+TensorRef adaptive_avg_pool1d_plain(const TensorRef& input, const Dims& output_size) {
   if (TP_UNLIKELY(batch::any(input)))
-    return adaptive_avg_pool2d_batched(input, output_size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool2d(input->storage(), output_size));
+    return adaptive_avg_pool1d_plain_batched(input, output_size);
+  TensorRef out = wiring::wrap(adaptive_avg_pool1d_plain(input->storage(), output_size));
   if (wiring::records(input)) {
-    auto node = make_node<AdaptiveAvgPool2dBackward>();
-    AdaptiveAvgPool2dBackward& back = *node;
+    auto node = make_node<AdaptiveAvgPool1dPlainBackward>();
+    AdaptiveAvgPool1dPlainBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool2d_set_tangent(out, input, output_size); });
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool1d_plain_set_tangent(out, input, output_size); });
   return out;
 }
-GradVec AdaptiveAvgPool2dBackward::apply(std::span<Storage> grad_outputs) {
+GradVec AdaptiveAvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(adaptive_avg_pool1d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec AdaptiveAvgPool2dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec AdaptiveAvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(adaptive_avg_pool1d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
+// adaptive_avg_pool2d(Tensor input, int?[2] output_size) -> Tensor out
+//   out = adaptive_avg_pool2d_plain(input, kept_sizes(output_size, last_sizes(shape(input), -2)))
+
+namespace {
+constexpr OpSchema kAdaptiveAvgPool2dSchema{"adaptive_avg_pool2d",
+    "adaptive_avg_pool2d(Tensor input, int?[2] output_size) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V adaptive_avg_pool2d_compose(const V& input, const Dims& output_size) {
+  return adaptive_avg_pool2d_plain(input, kept_sizes(output_size, last_sizes(shape(input), std::int64_t(-2))));
+}
+}  // namespace
+
+Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size) {
+  return on_tensors([&] { return adaptive_avg_pool2d(tensors_of(input), output_size); });
+}
+TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size) {
+  return adaptive_avg_pool2d_compose<TensorRef>(input, output_size);
+}
+
 // adaptive_avg_pool2d_backward(Tensor grad, int[] size) -> Tensor out
-//   vjp grad = adaptive_avg_pool2d(g, (size(grad, -2), size(grad, -1)))
+//   vjp grad = adaptive_avg_pool2d_plain(g, (size(grad, -2), size(grad, -1)))
 //   saves: nothing
 
 namespace {
 
 template <class V>
 V adaptive_avg_pool2d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
-  return adaptive_avg_pool2d(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
+  return adaptive_avg_pool2d_plain(g, Dims{size(grad_shape, std::int64_t(-2)), size(grad_shape, std::int64_t(-1))});
 }
 
 TP_COLD TensorRef adaptive_avg_pool2d_backward_batched(const TensorRef& grad, const Dims& size) {
@@ -316,76 +285,97 @@ GraphGradVec AdaptiveAvgPool2dBackwardBackward::apply_for_graph(std::span<const 
   return grads;
 }
 
-// adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out
-//   vjp input = adaptive_avg_pool3d_backward(g, shape(input))
+// adaptive_avg_pool2d_plain(Tensor input, int[2] output_size) -> Tensor out
+//   vjp input = adaptive_avg_pool2d_backward(g, shape(input))
 //   saves: nothing
 
 namespace {
 
 template <class V>
-V adaptive_avg_pool3d_vjp_input(const V& g, const Shape& input_shape) {
-  return adaptive_avg_pool3d_backward(g, input_shape);
+V adaptive_avg_pool2d_plain_vjp_input(const V& g, const Shape& input_shape) {
+  return adaptive_avg_pool2d_backward(g, input_shape);
 }
 
-TP_COLD TensorRef adaptive_avg_pool3d_batched(const TensorRef& input, const Dims& output_size) {
-  const batch::Fold in(AdaptiveAvgPool3dBackward::schema_v1, {input}, 5);
-  return in.wrap(ops::adaptive_avg_pool3d(in[0], output_size));
+TP_COLD TensorRef adaptive_avg_pool2d_plain_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool2dPlainBackward::schema_v1, {input}, 4);
+  return in.wrap(ops::adaptive_avg_pool2d_plain(in[0], output_size));
 }
 
-TP_COLD void adaptive_avg_pool3d_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& output_size) {
-  wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d(wiring::tangent(input), output_size), out));
+TP_COLD void adaptive_avg_pool2d_plain_set_tangent(const TensorRef& out, const TensorRef& input,
+    const Dims& output_size) {
+  wiring::set_tangent(out, as_tangent(adaptive_avg_pool2d_plain(wiring::tangent(input), output_size), out));
 }
 }  // namespace
 
-Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
-  check_dtype(AdaptiveAvgPool3dBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  return kernels::adaptive_avg_pool(AdaptiveAvgPool3dBackward::schema_v1, input, output_size);
+Storage adaptive_avg_pool2d_plain(const Storage& input, const Dims& output_size) {
+  check_dtype(AdaptiveAvgPool2dPlainBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::adaptive_avg_pool(AdaptiveAvgPool2dPlainBackward::schema_v1, input, output_size);
 }
-TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+TensorRef adaptive_avg_pool2d_plain(const TensorRef& input, const Dims& output_size) {
   if (TP_UNLIKELY(batch::any(input)))
-    return adaptive_avg_pool3d_batched(input, output_size);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return adaptive_avg_pool3d(wiring::autocast(AdaptiveAvgPool3dBackward::schema_v1, input), output_size);
-  }
-  TensorRef out = wiring::wrap(adaptive_avg_pool3d(input->storage(), output_size));
+    return adaptive_avg_pool2d_plain_batched(input, output_size);
+  TensorRef out = wiring::wrap(adaptive_avg_pool2d_plain(input->storage(), output_size));
   if (wiring::records(input)) {
-    auto node = make_node<AdaptiveAvgPool3dBackward>();
-    AdaptiveAvgPool3dBackward& back = *node;
+    auto node = make_node<AdaptiveAvgPool2dPlainBackward>();
+    AdaptiveAvgPool2dPlainBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool3d_set_tangent(out, input, output_size); });
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool2d_plain_set_tangent(out, input, output_size); });
   return out;
 }
-GradVec AdaptiveAvgPool3dBackward::apply(std::span<Storage> grad_outputs) {
+GradVec AdaptiveAvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(adaptive_avg_pool2d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec AdaptiveAvgPool3dBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec AdaptiveAvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(adaptive_avg_pool2d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
+// adaptive_avg_pool3d(Tensor input, int?[3] output_size) -> Tensor out
+//   out = adaptive_avg_pool3d_plain(input, kept_sizes(output_size, last_sizes(shape(input), -3)))
+
+namespace {
+constexpr OpSchema kAdaptiveAvgPool3dSchema{"adaptive_avg_pool3d",
+    "adaptive_avg_pool3d(Tensor input, int?[3] output_size) -> Tensor out", 1, Amp::ForceFp32, true};
+
+template <class V>
+V adaptive_avg_pool3d_compose(const V& input, const Dims& output_size) {
+  return adaptive_avg_pool3d_plain(input, kept_sizes(output_size, last_sizes(shape(input), std::int64_t(-3))));
+}
+}  // namespace
+
+Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size) {
+  return on_tensors([&] { return adaptive_avg_pool3d(tensors_of(input), output_size); });
+}
+TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return adaptive_avg_pool3d(wiring::autocast(kAdaptiveAvgPool3dSchema, input), output_size);
+  }
+  return adaptive_avg_pool3d_compose<TensorRef>(input, output_size);
+}
+
 // adaptive_avg_pool3d_backward(Tensor grad, int[] size) -> Tensor out
-//   vjp grad = adaptive_avg_pool3d(g, (size(grad, -3), size(grad, -2), size(grad, -1)))
+//   vjp grad = adaptive_avg_pool3d_plain(g, (size(grad, -3), size(grad, -2), size(grad, -1)))
 //   saves: nothing
 
 namespace {
 
 template <class V>
 V adaptive_avg_pool3d_backward_vjp_grad(const V& g, const Shape& grad_shape) {
-  return adaptive_avg_pool3d(g, Dims{size(grad_shape, std::int64_t(-3)), size(grad_shape, std::int64_t(-2)),
+  return adaptive_avg_pool3d_plain(g, Dims{size(grad_shape, std::int64_t(-3)), size(grad_shape, std::int64_t(-2)),
       size(grad_shape, std::int64_t(-1))});
 }
 
@@ -433,6 +423,64 @@ GraphGradVec AdaptiveAvgPool3dBackwardBackward::apply_for_graph(std::span<const 
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(adaptive_avg_pool3d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// adaptive_avg_pool3d_plain(Tensor input, int[3] output_size) -> Tensor out
+//   vjp input = adaptive_avg_pool3d_backward(g, shape(input))
+//   saves: nothing
+
+namespace {
+
+template <class V>
+V adaptive_avg_pool3d_plain_vjp_input(const V& g, const Shape& input_shape) {
+  return adaptive_avg_pool3d_backward(g, input_shape);
+}
+
+TP_COLD TensorRef adaptive_avg_pool3d_plain_batched(const TensorRef& input, const Dims& output_size) {
+  const batch::Fold in(AdaptiveAvgPool3dPlainBackward::schema_v1, {input}, 5);
+  return in.wrap(ops::adaptive_avg_pool3d_plain(in[0], output_size));
+}
+
+TP_COLD void adaptive_avg_pool3d_plain_set_tangent(const TensorRef& out, const TensorRef& input,
+    const Dims& output_size) {
+  wiring::set_tangent(out, as_tangent(adaptive_avg_pool3d_plain(wiring::tangent(input), output_size), out));
+}
+}  // namespace
+
+Storage adaptive_avg_pool3d_plain(const Storage& input, const Dims& output_size) {
+  check_dtype(AdaptiveAvgPool3dPlainBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::adaptive_avg_pool(AdaptiveAvgPool3dPlainBackward::schema_v1, input, output_size);
+}
+TensorRef adaptive_avg_pool3d_plain(const TensorRef& input, const Dims& output_size) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return adaptive_avg_pool3d_plain_batched(input, output_size);
+  TensorRef out = wiring::wrap(adaptive_avg_pool3d_plain(input->storage(), output_size));
+  if (wiring::records(input)) {
+    auto node = make_node<AdaptiveAvgPool3dPlainBackward>();
+    AdaptiveAvgPool3dPlainBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { adaptive_avg_pool3d_plain_set_tangent(out, input, output_size); });
+  return out;
+}
+GradVec AdaptiveAvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(adaptive_avg_pool3d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec AdaptiveAvgPool3dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(adaptive_avg_pool3d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1553,63 +1601,6 @@ Storage channel_shuffle(const Storage& input, std::int64_t groups) {
 }
 TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
   return channel_shuffle_compose<TensorRef>(input, groups);
-}
-
-// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
-//   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
-
-namespace {
-constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
-    std::string_view reduction) {
-  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
-      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
-  return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
-      c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
-      relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);
-}
-}  // namespace
-
-Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
-    std::string_view reduction) {
-  return on_tensors([&] { return cosine_embedding_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
-      margin, reduction); });
-}
-TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
-    double margin, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
-        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
-        margin, reduction);
-  }
-  return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
-}
-
-// cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
-//   out = sum(x1 * x2, (dim,)) / (clamp_min(vector_norm(x1, 2, (dim,)), eps) * clamp_min(vector_norm(x2, 2, (dim,)), eps))
-
-namespace {
-constexpr OpSchema kCosineSimilaritySchema{"cosine_similarity",
-    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V cosine_similarity_compose(const V& x1, const V& x2, std::int64_t dim, double eps) {
-  return div(sum(mul(x1, x2), Dims{dim}, false, std::nullopt), mul(clamp_min(vector_norm(x1, Scalar(std::int64_t(2)),
-      Dims{dim}, false, std::nullopt), number<V>(Scalar(eps))), clamp_min(vector_norm(x2, Scalar(std::int64_t(2)),
-      Dims{dim}, false, std::nullopt), number<V>(Scalar(eps)))));
-}
-}  // namespace
-
-Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps) {
-  return on_tensors([&] { return cosine_similarity(tensors_of(x1), tensors_of(x2), dim, eps); });
-}
-TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps) {
-  return cosine_similarity_compose<TensorRef>(x1, x2, dim, eps);
 }
 
 }  // namespace ops

@@ -5,21 +5,6 @@
 
 namespace tp::ops {
 
-// adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out
-class TP_API AdaptiveAvgPool1dBackward final : public FuncOp<AdaptiveAvgPool1dBackward, 1, 0> {
- public:
-  static constexpr OpSchema schema_v1{"adaptive_avg_pool1d",
-      "adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "AdaptiveAvgPool1dBackward";
-  static constexpr std::array<const char*, 0> kSavedNames{};
-  static constexpr std::array<std::int8_t, 0> kSavedInput{};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(AdaptiveAvgPool1dBackward)
-};
-
 // adaptive_avg_pool1d_backward(Tensor grad, int[] size) -> Tensor out
 class TP_API AdaptiveAvgPool1dBackwardBackward final : public FuncOp<AdaptiveAvgPool1dBackwardBackward, 1, 0> {
  public:
@@ -35,19 +20,19 @@ class TP_API AdaptiveAvgPool1dBackwardBackward final : public FuncOp<AdaptiveAvg
   TP_NODE_DISPOSE(AdaptiveAvgPool1dBackwardBackward)
 };
 
-// adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out
-class TP_API AdaptiveAvgPool2dBackward final : public FuncOp<AdaptiveAvgPool2dBackward, 1, 0> {
+// adaptive_avg_pool1d_plain(Tensor input, int[1] output_size) -> Tensor out
+class TP_API AdaptiveAvgPool1dPlainBackward final : public FuncOp<AdaptiveAvgPool1dPlainBackward, 1, 0> {
  public:
-  static constexpr OpSchema schema_v1{"adaptive_avg_pool2d",
-      "adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "AdaptiveAvgPool2dBackward";
+  static constexpr OpSchema schema_v1{"adaptive_avg_pool1d_plain",
+      "adaptive_avg_pool1d_plain(Tensor input, int[1] output_size) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AdaptiveAvgPool1dPlainBackward";
   static constexpr std::array<const char*, 0> kSavedNames{};
   static constexpr std::array<std::int8_t, 0> kSavedInput{};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(AdaptiveAvgPool2dBackward)
+  TP_NODE_DISPOSE(AdaptiveAvgPool1dPlainBackward)
 };
 
 // adaptive_avg_pool2d_backward(Tensor grad, int[] size) -> Tensor out
@@ -65,19 +50,19 @@ class TP_API AdaptiveAvgPool2dBackwardBackward final : public FuncOp<AdaptiveAvg
   TP_NODE_DISPOSE(AdaptiveAvgPool2dBackwardBackward)
 };
 
-// adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out
-class TP_API AdaptiveAvgPool3dBackward final : public FuncOp<AdaptiveAvgPool3dBackward, 1, 0> {
+// adaptive_avg_pool2d_plain(Tensor input, int[2] output_size) -> Tensor out
+class TP_API AdaptiveAvgPool2dPlainBackward final : public FuncOp<AdaptiveAvgPool2dPlainBackward, 1, 0> {
  public:
-  static constexpr OpSchema schema_v1{"adaptive_avg_pool3d",
-      "adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out", 1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "AdaptiveAvgPool3dBackward";
+  static constexpr OpSchema schema_v1{"adaptive_avg_pool2d_plain",
+      "adaptive_avg_pool2d_plain(Tensor input, int[2] output_size) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AdaptiveAvgPool2dPlainBackward";
   static constexpr std::array<const char*, 0> kSavedNames{};
   static constexpr std::array<std::int8_t, 0> kSavedInput{};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(AdaptiveAvgPool3dBackward)
+  TP_NODE_DISPOSE(AdaptiveAvgPool2dPlainBackward)
 };
 
 // adaptive_avg_pool3d_backward(Tensor grad, int[] size) -> Tensor out
@@ -93,6 +78,21 @@ class TP_API AdaptiveAvgPool3dBackwardBackward final : public FuncOp<AdaptiveAvg
 
  protected:
   TP_NODE_DISPOSE(AdaptiveAvgPool3dBackwardBackward)
+};
+
+// adaptive_avg_pool3d_plain(Tensor input, int[3] output_size) -> Tensor out
+class TP_API AdaptiveAvgPool3dPlainBackward final : public FuncOp<AdaptiveAvgPool3dPlainBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"adaptive_avg_pool3d_plain",
+      "adaptive_avg_pool3d_plain(Tensor input, int[3] output_size) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "AdaptiveAvgPool3dPlainBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(AdaptiveAvgPool3dPlainBackward)
 };
 
 // adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> (Tensor out, Tensor<i64> indices)
@@ -287,7 +287,7 @@ class TP_API AvgPool3dPlainBackward final : public FuncOp<AvgPool3dPlainBackward
   TP_NODE_DISPOSE(AvgPool3dPlainBackward)
 };
 
-// adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor out
+// adaptive_avg_pool1d(Tensor input, int?[1] output_size) -> Tensor out
 TP_API Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size);
 TP_API TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size);
 
@@ -295,7 +295,11 @@ TP_API TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_
 TP_API Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size);
 TP_API TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size);
 
-// adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor out
+// adaptive_avg_pool1d_plain(Tensor input, int[1] output_size) -> Tensor out
+TP_API Storage adaptive_avg_pool1d_plain(const Storage& input, const Dims& output_size);
+TP_API TensorRef adaptive_avg_pool1d_plain(const TensorRef& input, const Dims& output_size);
+
+// adaptive_avg_pool2d(Tensor input, int?[2] output_size) -> Tensor out
 TP_API Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size);
 TP_API TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size);
 
@@ -303,13 +307,21 @@ TP_API TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_
 TP_API Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size);
 TP_API TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size);
 
-// adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor out
+// adaptive_avg_pool2d_plain(Tensor input, int[2] output_size) -> Tensor out
+TP_API Storage adaptive_avg_pool2d_plain(const Storage& input, const Dims& output_size);
+TP_API TensorRef adaptive_avg_pool2d_plain(const TensorRef& input, const Dims& output_size);
+
+// adaptive_avg_pool3d(Tensor input, int?[3] output_size) -> Tensor out
 TP_API Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size);
 TP_API TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size);
 
 // adaptive_avg_pool3d_backward(Tensor grad, int[] size) -> Tensor out
 TP_API Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size);
 TP_API TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size);
+
+// adaptive_avg_pool3d_plain(Tensor input, int[3] output_size) -> Tensor out
+TP_API Storage adaptive_avg_pool3d_plain(const Storage& input, const Dims& output_size);
+TP_API TensorRef adaptive_avg_pool3d_plain(const TensorRef& input, const Dims& output_size);
 
 // adaptive_max_pool1d(Tensor input, int?[1] output_size, bool return_indices=False) -> (Tensor out, Tensor<i64> indices)
 TP_API std::array<Storage, 2> adaptive_max_pool1d(const Storage& input, const Dims& output_size, bool return_indices);
@@ -436,15 +448,5 @@ TP_API TensorRef binary_cross_entropy_with_logits(const TensorRef& input, const 
 // channel_shuffle(Tensor input, int groups) -> Tensor out
 TP_API Storage channel_shuffle(const Storage& input, std::int64_t groups);
 TP_API TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups);
-
-// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
-    double margin, std::string_view reduction);
-TP_API TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
-    double margin, std::string_view reduction);
-
-// cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
-TP_API Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps);
-TP_API TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps);
 
 }  // namespace tp::ops

@@ -15,12 +15,12 @@ namespace ops {
 // Of other shards.
 Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
-Storage adaptive_avg_pool1d(const Storage& input, const Dims& output_size);
-TensorRef adaptive_avg_pool1d(const TensorRef& input, const Dims& output_size);
-Storage adaptive_avg_pool2d(const Storage& input, const Dims& output_size);
-TensorRef adaptive_avg_pool2d(const TensorRef& input, const Dims& output_size);
-Storage adaptive_avg_pool3d(const Storage& input, const Dims& output_size);
-TensorRef adaptive_avg_pool3d(const TensorRef& input, const Dims& output_size);
+Storage adaptive_avg_pool1d_plain(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool1d_plain(const TensorRef& input, const Dims& output_size);
+Storage adaptive_avg_pool2d_plain(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool2d_plain(const TensorRef& input, const Dims& output_size);
+Storage adaptive_avg_pool3d_plain(const Storage& input, const Dims& output_size);
+TensorRef adaptive_avg_pool3d_plain(const TensorRef& input, const Dims& output_size);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage all(const Storage& input, const Dims& dim, bool keepdim);
@@ -89,6 +89,8 @@ TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
+Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -109,8 +111,6 @@ std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& norma
     const Storage& bias, double eps);
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps);
-Storage neg(const Storage& input);
-TensorRef neg(const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
@@ -152,12 +152,72 @@ TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std
     bool align_corners);
 Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::vector<double>& scale, bool exact);
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact);
+Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
+    std::optional<Dtype> dtype);
 Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view reduction);
 TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+
+// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
+//   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
+
+namespace {
+constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
+
+template <class V>
+V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
+    std::string_view reduction) {
+  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
+      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
+  return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
+      c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
+      relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);
+}
+}  // namespace
+
+Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
+    std::string_view reduction) {
+  return on_tensors([&] { return cosine_embedding_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
+      margin, reduction); });
+}
+TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
+    double margin, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
+        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
+        margin, reduction);
+  }
+  return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
+}
+
+// cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
+//   out = sum(x1 * x2, (dim,)) / (clamp_min(vector_norm(x1, 2, (dim,)), eps) * clamp_min(vector_norm(x2, 2, (dim,)), eps))
+
+namespace {
+constexpr OpSchema kCosineSimilaritySchema{"cosine_similarity",
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V cosine_similarity_compose(const V& x1, const V& x2, std::int64_t dim, double eps) {
+  return div(sum(mul(x1, x2), Dims{dim}, false, std::nullopt), mul(clamp_min(vector_norm(x1, Scalar(std::int64_t(2)),
+      Dims{dim}, false, std::nullopt), number<V>(Scalar(eps))), clamp_min(vector_norm(x2, Scalar(std::int64_t(2)),
+      Dims{dim}, false, std::nullopt), number<V>(Scalar(eps)))));
+}
+}  // namespace
+
+Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps) {
+  return on_tensors([&] { return cosine_similarity(tensors_of(x1), tensors_of(x2), dim, eps); });
+}
+TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps) {
+  return cosine_similarity_compose<TensorRef>(x1, x2, dim, eps);
+}
 
 // cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
 //   out = cross_entropy_probs(input, target, weight, reduction, label_smoothing) if is_floating(target) else cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)[0]
@@ -425,7 +485,7 @@ Storage drop(const Storage& input, double p, const Dims& sizes) {
 TensorRef drop(const TensorRef& input, double p, const Dims& sizes) { return drop_compose<TensorRef>(input, p, sizes); }
 
 // drop_selu(Tensor input, float p, int[] sizes) -> Tensor out
-//   a = ((3.0908381880896405 * p + 1) * (1 - p)) ** -0.5
+//   a = ((3.090913292287981 * p + 1) * (1 - p)) ** -0.5
 //   kept = bernoulli(full(sizes, 1 - p, dtype=dtype(input)))
 //   out = input * 0.0 if p == 1 else input * (kept * a) + ((kept - 1) * (1.7580993408473766 * a) + 1.7580993408473766 * a * p)
 
@@ -435,7 +495,7 @@ constexpr OpSchema kDropSeluSchema{"drop_selu", "drop_selu(Tensor input, float p
 
 template <class V>
 V drop_selu_compose(const V& input, double p, const Dims& sizes) {
-  const auto a = std::pow(double(((3.0908381880896405 * p) + std::int64_t(1)) * (std::int64_t(1) - p)), double(-0.5));
+  const auto a = std::pow(double(((3.090913292287981 * p) + std::int64_t(1)) * (std::int64_t(1) - p)), double(-0.5));
   const auto kept = bernoulli(full<V>(sizes, Scalar(std::int64_t(1) - p), dtype(input)), nullptr);
   return (p == std::int64_t(1) ? mul(input, number<V>(Scalar(0.0))) : add(mul(input, mul(kept, number<V>(Scalar(a)))),
       add(mul(sub(kept, number<V>(Scalar(std::int64_t(1))), Scalar(1)), number<V>(Scalar(1.7580993408473766 * a))),
@@ -1052,7 +1112,7 @@ TensorRef instance_norm(const TensorRef& input, const TensorRef& running_mean, c
 //   align = align_corners != None and bool(align_corners)
 //   sizes = resized(last_sizes(shape(input), 2), size, scale_factor)
 //   scales = kept_scales(n, scale_factor, recompute_scale_factor != None and bool(recompute_scale_factor))
-//   out = upsample_nearest_to(input, sizes, scales, mode == "nearest-exact") if mode == "nearest" or mode == "nearest-exact" else (adaptive_avg_pool1d(input, sizes) if n == 1 else adaptive_avg_pool2d(input, sizes) if n == 2 else adaptive_avg_pool3d(input, sizes)) if mode == "area" else antialiased(input, sizes, scales, mode == "bicubic", align) if antialias else upsample_bicubic_to(input, sizes, scales, align) if mode == "bicubic" else upsample_linear_to(input, sizes, scales, align)
+//   out = upsample_nearest_to(input, sizes, scales, mode == "nearest-exact") if mode == "nearest" or mode == "nearest-exact" else (adaptive_avg_pool1d_plain(input, sizes) if n == 1 else adaptive_avg_pool2d_plain(input, sizes) if n == 2 else adaptive_avg_pool3d_plain(input, sizes)) if mode == "area" else antialiased(input, sizes, scales, mode == "bicubic", align) if antialias else upsample_bicubic_to(input, sizes, scales, align) if mode == "bicubic" else upsample_linear_to(input, sizes, scales, align)
 
 namespace {
 constexpr OpSchema kInterpolateSchema{"interpolate",
@@ -1098,10 +1158,11 @@ V interpolate_compose(const V& input, const std::optional<Dims>& size,
       && (bool(std::int64_t(*recompute_scale_factor))));
   return ((mode == std::string_view("nearest")) || (mode == std::string_view("nearest-exact"))
       ? upsample_nearest_to(input, sizes, scales, mode == std::string_view("nearest-exact")) : (mode ==
-      std::string_view("area") ? (n == std::int64_t(1) ? adaptive_avg_pool1d(input, sizes) : (n == std::int64_t(2)
-      ? adaptive_avg_pool2d(input, sizes) : adaptive_avg_pool3d(input, sizes))) : (antialias ? antialiased(input,
-      sizes, scales, mode == std::string_view("bicubic"), align) : (mode == std::string_view("bicubic")
-      ? upsample_bicubic_to(input, sizes, scales, align) : upsample_linear_to(input, sizes, scales, align)))));
+      std::string_view("area") ? (n == std::int64_t(1) ? adaptive_avg_pool1d_plain(input, sizes) : (n ==
+      std::int64_t(2) ? adaptive_avg_pool2d_plain(input, sizes) : adaptive_avg_pool3d_plain(input, sizes)))
+      : (antialias ? antialiased(input, sizes, scales, mode == std::string_view("bicubic"), align) : (mode ==
+      std::string_view("bicubic") ? upsample_bicubic_to(input, sizes, scales, align) : upsample_linear_to(input, sizes,
+      scales, align)))));
 }
 }  // namespace
 
@@ -1305,90 +1366,6 @@ GraphGradVec LogSoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-//   vjp grad = g - sum(g * exp(output), (dim,), True)
-//   vjp output = -g * exp(output) * sum(grad, (dim,), True)
-//   saves: grad, output, dim
-
-namespace {
-
-template <class V>
-V log_softmax_backward_vjp_grad(const V& g, const V& output, std::int64_t dim) {
-  return sub(g, sum(mul(g, exp(output)), Dims{dim}, true, std::nullopt), Scalar(1));
-}
-
-template <class V>
-V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, std::int64_t dim) {
-  return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
-}
-
-TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
-}
-
-TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
-    std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, wiring::primal(output), dim),
-        grad->sizes(), grad->dtype());
-    if (tangents[1]) grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, wiring::primal(output),
-        wiring::primal(grad), dim), output->sizes(), output->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim) {
-  return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
-}
-TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(batch::any(grad, output)))
-    return log_softmax_backward_batched(grad, output, dim);
-  TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
-  if (wiring::records(grad, output)) {
-    auto node = make_node<LogSoftmaxBackwardBackward>();
-    LogSoftmaxBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.set_input(1, output);
-    back.dim_ = dim;
-    if (output->requires_grad()) back.save(0, grad);
-    back.save(1, output);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
-  return out;
-}
-GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
-        input_shape(1), input_dtype(1));
   return grads;
 }
 

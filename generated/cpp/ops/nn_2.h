@@ -65,22 +65,15 @@ class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> 
   TP_NODE_DISPOSE(LogSoftmaxBackward)
 };
 
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackwardBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"log_softmax_backward",
-      "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LogSoftmaxBackwardBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"grad", "output"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
+    double margin, std::string_view reduction);
+TP_API TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
+    double margin, std::string_view reduction);
 
-  std::int64_t dim_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
-};
+// cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
+TP_API Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps);
+TP_API TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps);
 
 // cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor out
 TP_API Storage cross_entropy(const Storage& input, const Storage& target, const Storage& weight,
@@ -235,9 +228,5 @@ TP_API TensorRef local_response_norm(const TensorRef& input, std::int64_t size, 
 // log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 TP_API Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 
 }  // namespace tp::ops

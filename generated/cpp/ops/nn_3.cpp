@@ -9,6 +9,7 @@
 #include "kernels/losses.h"
 #include "kernels/norm.h"
 #include "kernels/pool.h"
+#include "kernels/softmax.h"
 
 namespace tp {
 
@@ -31,6 +32,8 @@ Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage exp(const Storage& input);
+TensorRef exp(const TensorRef& input);
 Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
@@ -107,6 +110,90 @@ Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view 
 TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+//   vjp grad = g - sum(g * exp(output), (dim,), True)
+//   vjp output = -g * exp(output) * sum(grad, (dim,), True)
+//   saves: grad, output, dim
+
+namespace {
+
+template <class V>
+V log_softmax_backward_vjp_grad(const V& g, const V& output, std::int64_t dim) {
+  return sub(g, sum(mul(g, exp(output)), Dims{dim}, true, std::nullopt), Scalar(1));
+}
+
+template <class V>
+V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, std::int64_t dim) {
+  return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
+}
+
+TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
+}
+
+TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+    std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, wiring::primal(output), dim),
+        grad->sizes(), grad->dtype());
+    if (tangents[1]) grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, wiring::primal(output),
+        wiring::primal(grad), dim), output->sizes(), output->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim) {
+  return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
+}
+TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(batch::any(grad, output)))
+    return log_softmax_backward_batched(grad, output, dim);
+  TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
+  if (wiring::records(grad, output)) {
+    auto node = make_node<LogSoftmaxBackwardBackward>();
+    LogSoftmaxBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.set_input(1, output);
+    back.dim_ = dim;
+    if (output->requires_grad()) back.save(0, grad);
+    back.save(1, output);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
+    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
+  return out;
+}
+GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
 
 // margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 //   out = reduce_loss(relu(margin - target * (input1 - input2)), reduction)
@@ -950,8 +1037,8 @@ std::array<TensorRef, 4> native_attention_backward(const TensorRef& grad, const 
   if (TP_UNLIKELY(batch::any(grad, query, key, value, attn_mask, out, logsumexp, random_state)))
     return native_attention_backward_compose<TensorRef>(grad, query, key, value, attn_mask, out, logsumexp,
         random_state, dropout_p, is_causal, scale, want_mask);
-  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask, &out, &logsumexp})))) {
+  if (!(wiring::records({&grad, &query, &key, &value, &attn_mask}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &query, &key, &value, &attn_mask})))) {
     std::array<Storage, 4> results = native_attention_backward(grad->storage(), query->storage(), key->storage(),
         value->storage(), storage_or_absent(attn_mask), out->storage(), logsumexp->storage(), random_state->storage(),
         dropout_p, is_causal, scale, want_mask);
@@ -1334,8 +1421,8 @@ std::array<TensorRef, 3> native_group_norm_backward(const TensorRef& grad, const
   if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_group_norm_backward_compose<TensorRef>(grad, input, num_groups, mu, rstd, weight, want_input,
         want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
+  if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_group_norm_backward(grad->storage(), input->storage(), num_groups,
         mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
     return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()
@@ -1527,8 +1614,8 @@ std::array<TensorRef, 3> native_layer_norm_backward(const TensorRef& grad, const
   if (TP_UNLIKELY(batch::any(grad, input, mu, rstd, weight)))
     return native_layer_norm_backward_compose<TensorRef>(grad, input, normalized_shape, mu, rstd, weight, want_input,
         want_weight, want_bias);
-  if (!(wiring::records({&grad, &input, &mu, &rstd, &weight}) || (modes::any(modes::kForward)
-      && wiring::has_tangents({&grad, &input, &mu, &rstd, &weight})))) {
+  if (!(wiring::records({&grad, &input, &rstd, &weight}) || (modes::any(modes::kForward)
+      && wiring::has_tangents({&grad, &input, &rstd, &weight})))) {
     std::array<Storage, 3> results = native_layer_norm_backward(grad->storage(), input->storage(), normalized_shape,
         mu->storage(), rstd->storage(), storage_or_absent(weight), want_input, want_weight, want_bias);
     return {results[0].defined() ? wiring::wrap(std::move(results[0])) : TensorRef(), results[1].defined()

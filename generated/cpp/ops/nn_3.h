@@ -5,6 +5,23 @@
 
 namespace tp::ops {
 
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackwardBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"log_softmax_backward",
+      "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogSoftmaxBackwardBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"grad", "output"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
+};
+
 // max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
 class TP_API MaxPool1dWithIndicesBackward final : public FuncOp<MaxPool1dWithIndicesBackward, 1, 1> {
  public:
@@ -210,6 +227,10 @@ class TP_API NllLossForwardBackward final : public FuncOp<NllLossForwardBackward
  protected:
   TP_NODE_DISPOSE(NllLossForwardBackward)
 };
+
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 
 // margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 TP_API Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,

@@ -272,9 +272,9 @@ class Machine:
                 t.register_hook(functools.partial(self.scale, c=c))
             return t
         if not frozen:
-            self.replay.values[key] = _array(t).copy()
+            self.replay.values[key] = t.detach().clone()  # strides too, as in `fix`
             return t
-        at = self.tp.tensor(self.replay.values[key])
+        at = self.replay.values[key]
         return at + (t - at) * c
 
     def scale(self, g: Any, c: float) -> Any:
