@@ -34,6 +34,7 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected in")  # a page shows what they are for
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page share their names, as a reader who types them in expects."""
