@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .listing import lacks_tangent
-from .model import DTYPE_GROUPS, HOMES, TOP, Diff, Entry, OpFile
+from .model import DTYPE_GROUPS, HOMES, OPERATORS, TOP, Diff, Entry, OpFile
 
 COLUMNS = ("name", "dtypes", "method", "inplace", "grad", "gradgrad", "forward", "aliases")
 
@@ -62,6 +62,9 @@ def by_public_name(file: OpFile) -> Mapping[str, Entry]:
                 found.setdefault(name if home == TOP else a, e)
         for name in e.method:
             found.setdefault(name, e)
+        for symbol in e.operator:
+            for special in OPERATORS[symbol]:
+                found.setdefault(special or "", e)
         if e.inplace and not homes:
             found.setdefault(e.op + "_", e)
     return found
@@ -72,7 +75,7 @@ def shortages(e: Entry, row: Mapping[str, str], known: Mapping[str, Entry]) -> I
     if missing:
         yield f"dtypes {'+'.join(missing)}"
     methods = {*e.method, *(a.partition(".")[2] for a in e.aliases if a.startswith("Tensor."))}
-    if row["method"] == "y" and not methods:
+    if row["method"] == "y" and not methods and not row["name"].startswith("__"):
         yield "method"
     if row["inplace"] == "y" and not e.inplace:
         yield "inplace"

@@ -87,3 +87,17 @@ def test_dev_site_links_files_and_drops_stale_ones(monkeypatch: pytest.MonkeyPat
     (root / "tensorplay" / "func" / "__init__.py").unlink()
     dev_site.main(site, root)
     assert not (package / "func" / "__init__.py").is_symlink()
+
+
+def test_what_may_be_chosen_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    schemata = load("schemata", monkeypatch)
+
+    def kinds(line: str) -> list[tuple[str, str]]:
+        return [(r.kind, line[r.start : r.end]) for r in schemata.regions(line)]
+
+    assert kinds("  if (a < b) c = d;") == [("condition", "a < b"), ("statement", "c = d;")]
+    assert kinds("  for (int i = 0; i < n; ++i) f(i);")[:2] == [("value", "0"), ("condition", " i < n")]
+    assert kinds("  const int n = size(x) + 1;") == [("value", "size(x) + 1")]
+    assert kinds("  out.push_back(i);") == [("statement", "out.push_back(i);")]
+    # A choice is a block of its own, which would end what is made in it.
+    assert kinds("  Shape out(int(n) + 1, 1);") == kinds("  std::vector<int> rest{a + 1};") == []
