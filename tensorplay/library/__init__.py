@@ -114,7 +114,7 @@ def define_ops(path: str, *, namespace: str | None = None) -> ModuleType:
     """Makes the ops of a YAML file; they may call each other and those of the library.
 
     Args:
-        path: the file, its keys are those of `tensorplay-codegen schema`. A folder csrc/ beside it may hold kernels in C++.
+        path: the file; `tensorplay-codegen schema` lists its keys. A folder csrc/ beside it may hold kernels in C++.
         namespace: the name the ops go by; the file's name without its ending by default.
 
     Returns:
