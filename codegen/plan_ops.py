@@ -371,6 +371,8 @@ class Forward:
             body.append(f"TensorRef {names_[0]} = view_or_wrap({base}, {memory}, {op});")
         else:
             body.append(f"TensorRef {names_[0]} = wiring::wrap({memory});")
+            if x.entry.view_of:  # without history it still shows memory whose changes nobody counts
+                body.append(f"if (TP_UNLIKELY({x.entry.view_of}->is_inference())) {names_[0]}->set_inference(true);")
         if x.has_node:
             body.append(f"if ({x.records()}) {{")
             body += ["  " + s for s in record]

@@ -68,6 +68,11 @@ bool adds_in_place(const TensorRef& grad, const Storage& g) {
       !s.block()->read_only;
 }
 
+[[noreturn]] void refuse_size(const TensorRef& t, const Shape& got) {
+  runtime_error("AccumulateGrad: a gradient of sizes ", got, " arrived for a leaf of sizes ", t->sizes(),
+                "; the sizes of a tensor that requires grad, set by .data or a hook, must stay");
+}
+
 /// A gradient is moved in only when nobody else sees its memory and it is laid out as the leaf is.
 bool moves_in(const Storage& g, const Storage& like) {
   if (!g.unique() || !g.is_dense()) return false;
@@ -96,6 +101,7 @@ Storage copy_laid_out_as(const Storage& like, const Storage& g) {
 }  // namespace
 
 void accumulate_plain(const TensorRef& t, Storage g) {
+  if (TP_UNLIKELY(!(g.sizes() == t->sizes()))) refuse_size(t, g.sizes());
   Dtype dtype;
   if (wanted_dtype(t, dtype) && g.dtype() != dtype) g = engine_ops.cast(g, dtype);
   const GradientLock lock(t.get());
@@ -115,6 +121,7 @@ void accumulate_plain(const TensorRef& t, Storage g) {
 }
 
 void accumulate_graph(const TensorRef& t, TensorRef g) {
+  if (TP_UNLIKELY(!(g->sizes() == t->sizes()))) refuse_size(t, g->sizes());
   Dtype dtype;
   if (wanted_dtype(t, dtype) && g->dtype() != dtype) g = engine_ops.cast_graph(g, dtype);
   const GradientLock lock(t.get());

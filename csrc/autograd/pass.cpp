@@ -121,6 +121,30 @@ void PassBase::accumulate_into(GradSlot& slot, GradSlot&& g) {
   slot.tensor = engine_ops.add_graph(as_tensor(slot), g.tensor);
 }
 
+namespace {
+
+/// What a hook of a node put in place of a gradient has its sizes and dtype, and nothing stands where nothing was.
+void check_replaced(const HookRef& hook, const std::vector<TensorRef>& before, const GraphGradVec& after) {
+  for (std::size_t i = 0; i < before.size() && i < after.size(); ++i) {
+    const TensorRef &was = before[i], &is = after[i];
+    if (!is || is == was) continue;
+    if (!was) runtime_error(hook->name(), ": can't replace a None gradient with a non-None value");
+    if (!(is->sizes() == was->sizes())) runtime_error(hook->name(), " has changed the size of value");
+    if (is->dtype() != was->dtype()) runtime_error(hook->name(), " has changed the type of value");
+  }
+}
+
+void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
+  const std::vector<HookRef> hooks = meta.pre_hooks;  // a hook may remove itself
+  for (const HookRef& h : hooks) {
+    const std::vector<TensorRef> before(outputs.begin(), outputs.end());
+    h->on_outputs(outputs);
+    check_replaced(h, before, outputs);
+  }
+}
+
+}  // namespace
+
 void PassBase::tensor_hooks(Node& n, std::span<GradSlot> slots) {
   const std::vector<TensorHook> hooks = n.meta()->tensor_hooks;  // a hook may remove itself
   for (const TensorHook& h : hooks) {
@@ -209,8 +233,7 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
     for (std::size_t i = 0; i < slots.size(); ++i) outputs[i] = as_tensor(slots[i]);
   }
   if (pre) {
-    const std::vector<HookRef> hooks = meta->pre_hooks;
-    for (const HookRef& h : hooks) h->on_outputs(outputs);
+    run_prehooks(*meta, outputs);
     for (const TensorRef& t : outputs) graph |= t && !plain(t);
   }
   n.validate_versions();
@@ -243,7 +266,11 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
   if (host) validate(n, wanted, inputs);
   if (post) {
     const std::vector<HookRef> hooks = meta->post_hooks;
-    for (const HookRef& h : hooks) h->on_inputs(inputs, outputs);
+    for (const HookRef& h : hooks) {
+      const std::vector<TensorRef> before(inputs.begin(), inputs.end());
+      h->on_inputs(inputs, outputs);
+      check_replaced(h, before, inputs);
+    }
     validate(n, wanted, inputs);
   }
   if (graph || post || host) {
@@ -267,8 +294,7 @@ bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t w
       make_private(slots[0]);
       outputs[0] = as_tensor(slots[0]);
       slots[0].tensor = nullptr;
-      const std::vector<HookRef> hooks = meta->pre_hooks;
-      for (const HookRef& h : hooks) h->on_outputs(outputs);
+      run_prehooks(*meta, outputs);
       slots[0] = to_slot(std::move(outputs[0]));
     }
     accumulate_leaf(n, slots[0]);

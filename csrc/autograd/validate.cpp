@@ -30,6 +30,9 @@ void validate_gradients(const Node& node, GraphGradVec& grads, std::span<const S
                       " but expected shape compatible with ", like.sizes());
       g = engine_ops.sum_to_graph(g, like.sizes());
     }
+    if (is_complex(g->dtype()) && !is_complex(like.dtype()))
+      runtime_error("Function ", node.name(), " returned an invalid gradient at index ", i, " - got ",
+                    dtype_name(g->dtype()), " for an input of ", dtype_name(like.dtype()), "; give its real part");
     if (g->dtype() != like.dtype()) g = engine_ops.cast_graph(g, like.dtype());
   }
 }

@@ -227,7 +227,7 @@ class Finish {
       runtime_error(name(),
                     ": If your Function modifies inplace an input that is a view of another Tensor, your Function "
                     "cannot return more than one Tensor. This is not supported by the current autograd engine.");
-    wiring::check_inplace(kSchema, t, differentiable || t->requires_grad());
+    wiring::check_inplace(kSchema, t, differentiable || (node_ && t->requires_grad()));
     wiring::finish_inplace(t, differentiable ? node_ref() : NodeRef());
     if (differentiable && i != 0) t->set_grad_fn(NodeBaseRef(node_ref()), std::uint32_t(i));
     if (!differentiable && node_ && !t->is_leaf()) t->set_grad_fn(NodeBaseRef(), 0);
@@ -242,14 +242,15 @@ class Finish {
 
   void attach_result(PyObject* o, std::size_t i) {
     const TensorRef& t = tensor_of(o);
-    // Returned twice: one object, whose gradient arrives in the last place.
-    for (std::size_t k = 0; k < i; ++k)
+    const bool made_here = !t->requires_grad() || t->grad_fn_raw() == node_.get();
+    // A new tensor returned twice: one object, whose gradient arrives in the last place.
+    for (std::size_t k = 0; made_here && input_index(o) < 0 && k < i; ++k)
       if (items_[k] == o) {
         results_[i] = Owned::share(results_[k].get());
         tensor_of(results_[i].get())->set_grad_fn(NodeBaseRef(node_ref()), std::uint32_t(i));
         return;
       }
-    if (TP_UNLIKELY(t->requires_grad() || input_index(o) >= 0)) {
+    if (TP_UNLIKELY(!made_here || input_index(o) >= 0)) {
       // An input returned as it is: a view of it, with a history of its own; in-place ops on it are refused.
       TensorRef alias = wiring::make_view(t, t->storage(), "Function", ViewKind::CustomFunction);
       wiring::attach(alias, node_ref(), std::uint32_t(i));

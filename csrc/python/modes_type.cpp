@@ -216,8 +216,19 @@ PyObject* set_autocast(PyObject*, PyObject* const* args, Py_ssize_t n) {
     return before;
   });
 }
-PyObject* is_autocast_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes::any(modes::kAutocast)); }
-PyObject* get_autocast_dtype(PyObject*, PyObject*) { return wrap(Dtype(modes::autocast_dtype)); }
+/// There is one device; its name may be given, as for libraries that have several.
+bool names_cpu(const char* op, PyObject* const* args, Py_ssize_t n) {
+  if (n == 0 || (n == 1 && PyUnicode_Check(args[0]) && PyUnicode_CompareWithASCIIString(args[0], "cpu") == 0))
+    return true;
+  PyErr_Format(PyExc_RuntimeError, "%s: only device_type 'cpu' exists here", op);
+  return false;
+}
+PyObject* is_autocast_enabled(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return names_cpu("is_autocast_enabled", args, n) ? PyBool_FromLong(modes::any(modes::kAutocast)) : nullptr;
+}
+PyObject* get_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return names_cpu("get_autocast_dtype", args, n) ? wrap(Dtype(modes::autocast_dtype)) : nullptr;
+}
 
 PyObject* set_deterministic(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   static constexpr Param params[] = {{"mode", Kind::Bool}, {"warn_only", Kind::Bool, true, true}};
@@ -241,8 +252,10 @@ PyMethodDef functions[] = {
     {"_set_mode_word", set_word, METH_O, nullptr},
     {"_set_autocast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_autocast)), METH_FASTCALL,
      "_set_autocast(enabled, dtype)\n--\n\nSwitches autocast; returns (enabled, dtype) as they were."},
-    {"is_autocast_enabled", is_autocast_enabled, METH_NOARGS, "is_autocast_enabled()\n--\n\nWhether autocast is on."},
-    {"get_autocast_dtype", get_autocast_dtype, METH_NOARGS, "get_autocast_dtype()\n--\n\nThe dtype autocast casts to."},
+    {"is_autocast_enabled", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_autocast_enabled)),
+     METH_FASTCALL, "is_autocast_enabled(device_type='cpu', /)\n--\n\nWhether autocast is on."},
+    {"get_autocast_dtype", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_autocast_dtype)),
+     METH_FASTCALL, "get_autocast_dtype(device_type='cpu', /)\n--\n\nThe dtype autocast casts to."},
     {"use_deterministic_algorithms", fast(set_deterministic), METH_FASTCALL | METH_KEYWORDS,
      "use_deterministic_algorithms(mode, *, warn_only=False)\n--\n\nRefuses ops whose result may differ from run to "
      "run."},

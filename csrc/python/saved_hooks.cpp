@@ -98,6 +98,7 @@ std::unique_ptr<PackedValue> pack_with(PyObject* pack_hook, PyObject* unpack_hoo
   Owned self = Owned::share(pack_hook), unpack = Owned::share(unpack_hook);
   Owned arg(wrap(t));
   if (!arg) host_error();
+  const modes::GradMode off(false);  // what the hook computes is no part of the graph, and is not saved in turn
   Owned packed(PyObject_CallOneArg(self.get(), arg.get()));
   if (!packed) host_error();
   return std::make_unique<PackedObject>(std::move(packed), unpack.get());

@@ -137,6 +137,7 @@ PyObject* get_data(PyObject* self, void*) {
     const Storage& s = batch::physical(tensor_of(self))->storage();
     // The same memory under a version counter of its own: the unsafe hatch.
     TensorRef alias = TensorImpl::make(Storage(alias_block(s.block()), s.dtype(), s.sizes(), s.strides(), s.offset()));
+    alias->set_inference(tensor_of(self)->is_inference());
     return kept(wrap(batch::wrap(std::move(alias), levels)), self);
   });
 }

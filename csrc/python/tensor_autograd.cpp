@@ -64,13 +64,6 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
   });
 }
 
-PyObject* detach(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const TensorRef& t = tensor_of(self);
-    return kept(wrap(batch::wrap(wiring::wrap(batch::physical(t)->storage()), batch::levels_of(t))), self);
-  });
-}
-
 PyObject* detach_(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const TensorRef& t = batch::physical(tensor_of(self));
@@ -117,7 +110,6 @@ PyMethodDef tensor_autograd_methods[] = {
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,
      "register_post_accumulate_grad_hook($self, hook, /)\n--\n\nCalls hook(tensor) after .grad of this leaf was "
      "updated."},
-    {"detach", detach, METH_NOARGS, "detach($self, /)\n--\n\nThe same memory without history."},
     {"detach_", detach_, METH_NOARGS, "detach_($self, /)\n--\n\nCuts the history of this tensor."},
     {"backward", fast(backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, /, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"

@@ -154,6 +154,7 @@ class _Mapped(Function):
             box.materialize = ctx.__dict__["_materialize"]
             box.attributes = {k: v for k, v in vars(ctx).items() if k[:1] != "_"}
             box.tuple = isinstance(output, tuple)
+            box.sizes = [x.shape if isinstance(x, _C.Tensor) else None for x in samples]
             whole = tuple(level.out(o) if isinstance(o, _C.Tensor) else o for o in outputs)
         return whole if box.tuple else whole[0]
 
@@ -165,7 +166,7 @@ class _Mapped(Function):
         dims = [0 if p >= 0 else d for p, d in zip(box.places, dims, strict=True)]
         ctx.save_for_backward(*(outputs[p] if p >= 0 else v for p, v in zip(box.places, values, strict=True)))
         ctx.cls, ctx.info, ctx.in_dims, ctx.dims = cls, info, in_dims, dims
-        ctx.attributes, ctx.tuple = box.attributes, box.tuple
+        ctx.attributes, ctx.tuple, ctx.sizes = box.attributes, box.tuple, box.sizes
         ctx.ahead = box.ahead if box.ahead is not box.kept else None
         ctx.set_materialize_grads(box.materialize)
         ctx.mark_non_differentiable(*(o for o, m in zip(outputs, box.marked, strict=True) if m))
@@ -180,11 +181,20 @@ class _Mapped(Function):
             sample.needs_input_grad = ctx.needs_input_grad[4:]
             given = backward(sample, *level.into(grads, [0] * len(grads)))
             given = given if isinstance(given, tuple) else (given,)
+            name, count = f"{ctx.cls.__name__}Backward", len(ctx.in_dims)
+            if len(given) > count and all(g is None for g in given[count:]):
+                given = given[:count]
+            if len(given) != count:
+                raise RuntimeError(
+                    f"function {name} returned an incorrect number of gradients (expected {count}, got {len(given)})"
+                )
             out = []
-            for g, dim in zip(given, ctx.in_dims, strict=False):
-                whole = level.out(g) if isinstance(g, _C.Tensor) else g
-                out.append(whole.sum(0) if dim is None and isinstance(whole, _C.Tensor) else whole)
-        return (None, None, None, None, *out, *given[len(out) :])
+            for i, (g, dim) in enumerate(zip(given, ctx.in_dims, strict=True)):
+                if isinstance(g, _C.Tensor):
+                    g = level.out(_fitted(name, i, g, ctx.sizes[i]))
+                    g = g.sum(0) if dim is None else g
+                out.append(g)
+        return (None, None, None, None, *out)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -197,6 +207,19 @@ class _Mapped(Function):
                 for t in (given if isinstance(given, tuple) else (given,))
             )
         return out if ctx.tuple else out[0]
+
+
+def _fitted(name: str, i: int, g: Any, size: Any) -> Any:
+    """The gradient of one sample, summed where it was broadcast."""
+    if size is None or g.shape == size:
+        return g
+    rest = g.shape[len(g.shape) - len(size) :]
+    if len(g.shape) < len(size) or any(n not in (1, m) for n, m in zip(size, rest, strict=True)):
+        raise RuntimeError(
+            f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
+            f"compatible with {list(size)}"
+        )
+    return _C.internal.sum_to(g, tuple(size))
 
 
 class _Box:

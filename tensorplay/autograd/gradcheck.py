@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorplay as tp
 
+from . import forward_ad
 from . import grad as _grad
 
 
@@ -330,6 +331,13 @@ def gradcheck(
     return True
 
 
+def _tracked(x: Any) -> tuple[Any, Any]:
+    """x as something that gradients are taken of, its tangent kept, and the leaf they arrive at."""
+    primal, tangent = forward_ad.unpack_dual(x)
+    leaf = primal.detach().requires_grad_(True)
+    return (leaf if tangent is None else forward_ad.make_dual(leaf, tangent)), leaf
+
+
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -371,9 +379,10 @@ def gradgradcheck(
             lost = [
                 isinstance(x, tp.Tensor) and args[i].requires_grad and not x.requires_grad for i, x in enumerate(xs)
             ]
-            live = [x.detach().requires_grad_(True) if again else x for x, again in zip(xs, lost, strict=True)]
+            pairs = [_tracked(x) if again else (x, x) for x, again in zip(xs, lost, strict=True)]
+            live = [x for x, _ in pairs]
             ys = [o for o in _outputs(func(*live)) if _differentiable(o)]
-            leaves = [x for i, x in enumerate(live) if isinstance(x, tp.Tensor) and args[i].requires_grad]
+            leaves = [x for i, (_, x) in enumerate(pairs) if isinstance(x, tp.Tensor) and args[i].requires_grad]
             keep = [k for k, y in enumerate(ys) if y.requires_grad]
             got = _grad([ys[k] for k in keep], leaves, [gs[k] for k in keep], create_graph=True, allow_unused=True)
             return tuple(g if g is not None else tp.zeros_like(x) for g, x in zip(got, leaves, strict=True))

@@ -115,6 +115,36 @@ class _Frame:
             self.run()
 
 
+class _Conditions:
+    """What a run depends on beside its arguments, and the versions of the tensors among those."""
+
+    def __init__(self, preserve: bool, args: tuple[Any, ...]) -> None:
+        self.random = tp.get_rng_state() if preserve else None
+        self.autocast = tp.is_autocast_enabled(), tp.get_autocast_dtype()
+        self.args = args
+        self.versions = [a._version if _counts(a) else None for a in args]
+
+    def check(self) -> None:
+        """Raises where an argument was changed in place since: the function would not do the same."""
+        for i, (a, version) in enumerate(zip(self.args, self.versions, strict=True)):
+            if version is not None and a._version != version:
+                raise RuntimeError(
+                    "checkpoint: one of the variables needed for gradient computation has been modified by an inplace "
+                    f"operation: argument {i}, of sizes {list(a.shape)}, is at version {a._version}; expected version "
+                    f"{version} instead. Change a copy, or make the change before the checkpointed call"
+                )
+
+    @contextlib.contextmanager
+    def again(self) -> Any:
+        enabled, dtype = self.autocast
+        with _same_random(self.random), tp.autocast("cpu", dtype, enabled):
+            yield
+
+
+def _counts(a: Any) -> bool:
+    return isinstance(a, tp.Tensor) and not a.is_inference()
+
+
 @contextlib.contextmanager
 def _same_random(state: Any) -> Any:
     """Runs with the random state of the first time, then puts the current one back."""
@@ -168,10 +198,11 @@ def checkpoint(
             raise ValueError("checkpoint: context_fn needs use_reentrant=False")
         return _CheckpointFunction.apply(function, preserve, *args)
     first, again = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
-    state = tp.get_rng_state() if preserve else None
+    conditions = _Conditions(preserve, (*args, *kwargs.values()))
 
     def run() -> None:
-        with _same_random(state), again:
+        conditions.check()
+        with conditions.again(), again:
             function(*args, **kwargs)
 
     if not tp.is_grad_enabled():
@@ -190,7 +221,7 @@ class _CheckpointFunction(tp.autograd.Function):
                 "checkpoint: none of the inputs requires grad; gradients will be None", UserWarning, stacklevel=3
             )
         ctx.run = run
-        ctx.state = tp.get_rng_state() if preserve else None
+        ctx.conditions = _Conditions(preserve, ())
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, tp.Tensor)]
         ctx.rest = [None if isinstance(a, tp.Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -207,7 +238,7 @@ class _CheckpointFunction(tp.autograd.Function):
         args = list(ctx.rest)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
-        with tp.enable_grad(), _same_random(ctx.state):
+        with tp.enable_grad(), ctx.conditions.again():
             outs = ctx.run(*args)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, tp.Tensor) and o.requires_grad]

@@ -538,5 +538,5 @@ def test_a_hook_of_a_node_that_returns_another_size_is_refused() -> None:
     y = leaf(1.0, 2.0) * 2
     z = y * 3
     z.grad_fn.register_hook(lambda inputs, outputs: (tp.ones(7, dtype=F64), None))
-    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[7\]"):
+    with pytest.raises(RuntimeError, match="changed the size of value"):
         z.sum().backward()

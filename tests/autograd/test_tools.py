@@ -268,3 +268,15 @@ def test_checkpoint_random_state_and_errors() -> None:
     assert g.tolist() == h.tolist()
     with pytest.raises(RuntimeError):
         tp.autograd.grad(checkpoint(lambda x: x.exp().sum(), x, use_reentrant=True), x)
+
+
+@pytest.mark.parametrize("f", [tp.sin, tp.exp, lambda a: a**3])
+def test_forward_over_reverse_is_checked(f) -> None:
+    assert tp.autograd.gradgradcheck(f, leaf(1.0, 2.0), check_fwd_over_rev=True)
+
+
+def test_autocast_answers_by_device() -> None:
+    assert tp.is_autocast_enabled("cpu") is tp.is_autocast_enabled() is False
+    assert tp.get_autocast_dtype("cpu") == tp.bfloat16
+    with pytest.raises(RuntimeError, match="only device_type 'cpu'"):
+        tp.is_autocast_enabled("cuda")

@@ -224,3 +224,48 @@ def test_saved_tensor_hooks() -> None:
     with tp.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(1), t)[1], lambda t: t):
         assert grad(lambda x: (x * x.sin()).sum())(const(0.0)).tolist() == [0.0]
     assert packed
+
+
+class Broadcast(Function):
+    """A product whose backward leaves the sum over what was broadcast to the engine."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_broadcast_gradient_is_summed_for_each_sample(n) -> None:
+    y = tp.tensor([1.0, 10.0])
+    x = tp.arange(1.0, n + 1)
+    assert vmap(grad(lambda a: Broadcast.apply(a, y).sum()))(x).tolist() == [11.0] * n
+    z = x.clone().requires_grad_()
+    vmap(lambda a: Broadcast.apply(a, y))(z).sum().backward()
+    assert z.grad.tolist() == [11.0] * n
+
+
+def test_a_wrong_gradient_of_a_sample_names_the_function() -> None:
+    class Wrong(Broadcast):
+        gives = (tp.ones(5), None)
+
+        @staticmethod
+        def backward(ctx, g):
+            return Wrong.gives
+
+    slope = vmap(grad(lambda a: Wrong.apply(a, a).sum()))
+    with pytest.raises(RuntimeError, match=r"WrongBackward returned an invalid gradient at index 0 - got \[5\]"):
+        slope(tp.ones(3, 2))
+    Wrong.gives = (tp.ones(2), None, tp.ones(2))
+    with pytest.raises(RuntimeError, match=r"WrongBackward returned an incorrect number .*expected 2, got 3"):
+        slope(tp.ones(3, 2))

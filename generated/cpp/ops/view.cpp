@@ -212,6 +212,7 @@ TensorRef detach(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return detach_batched(input);
   TensorRef out = wiring::wrap(detach(input->storage()));
+  if (TP_UNLIKELY(input->is_inference())) out->set_inference(true);
   return out;
 }
 
