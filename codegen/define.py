@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import formula as F
 from . import load as L
 from . import markers, resolve
 from .base import library
 from .errors import Diagnostics
 from .given import Given, complete, document
-from .model import Loc, OpFile
+from .model import Entry, Loc, OpFile
 
 # What only a numerical look can refuse; an expr alone has its derivatives from the program.
 _NUMERIC = ("d", "vjp", "tangent", "like", "special")
@@ -53,6 +54,12 @@ def define(entries: Sequence[Given], filename: str, headers: Sequence[Path] = ()
     return _finish(file, diags, [str(n) for n in numeric], base, declared)
 
 
+def _single_points(e: Entry) -> bool:
+    """Whether a formula treats one point apart, and its slope there may be that of a constant."""
+    roots = [o.inlined for o in e.overloads if o.inlined is not None]
+    return any(isinstance(n, F.Compare) and n.op in ("==", "!=") for r in roots for n in F.walk(r))
+
+
 def define_file(path: str) -> Defined:
     """The entries of a file; a csrc/ beside it declares its kernels. Raises Refused with every fault."""
     root = Path(path).resolve().parent
@@ -70,6 +77,7 @@ def _finish(
 ) -> Defined:
     if diags:
         raise Refused(diags)
+    numeric = [*numeric, *(e.op for e in file.entries if e.op not in numeric and _single_points(e))]
     unchecked: list[str] = []
     if numeric:
         from .check import run

@@ -1,7 +1,8 @@
 """Plans the batching rule of one overload: which rule, its C++ function, and the rule in words. Renders nothing.
 
 A rule brings the operands to a common set of batch dimensions (csrc/transforms), runs the op itself on them and wraps
-the result. Families bring theirs; `batch:` names one of csrc/transforms/rules.h, or says `rows`; what has none runs once per sample.
+the result. Families bring theirs; `batch:` names one of csrc/transforms/rules.h, or is `rows`; what has none runs once
+per sample.
 """
 
 from __future__ import annotations

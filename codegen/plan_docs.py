@@ -10,6 +10,7 @@ from .formula import to_text
 from .model import DTYPE_GROUPS, PROMOTE, TOP, Arg, Base, Diff, Entry, Overload, Type
 
 WIDTH = 92
+_WORDS = {"i64": "int64", "i32": "int32"}
 
 
 def python_type(t: Type) -> str:
@@ -125,7 +126,8 @@ def page(e: Entry) -> Page:
             facts.append(("shape", ", ".join(f"`{f.text}`" for f in dict.fromkeys(o.shapes))))
     facts += [("derivative", f"`{f}`") for f in derivatives(e)]
     facts.append(("dtypes", dtypes(e)))
-    facts.append(("result", PROMOTE[e.promote]))
+    if result := result_dtype(e):
+        facts.append(("result", result))
     for s in e.special:
         facts.append(("special", "`" + ", ".join(f"{k} = {v}" for k, v in s.values.items()) + "`"))
     if not e.deterministic:
@@ -139,9 +141,19 @@ def page(e: Entry) -> Page:
     return Page(e.op, title, tuple(o.sig.text for o in e.overloads), e.doc, tuple(merged.items()))
 
 
+def result_dtype(e: Entry) -> str:
+    """What the entry says of the dtype of its results; where a kernel or a composition decides, nothing."""
+    fixed = {r.name: r.type.dtype for o in e.overloads for r in o.sig.results if r.type.dtype}
+    names = {r.name for o in e.overloads for r in o.sig.results}
+    if fixed and names == {*fixed}:
+        return ", ".join(dict.fromkeys(f"{_WORDS.get(d, d)}" for d in fixed.values()))
+    said = [PROMOTE[e.promote]] if e.elementwise or "promote" in e.keys else []
+    return "; ".join([*said, *(f"{name} is {_WORDS.get(d, d)}" for name, d in fixed.items())])
+
+
 def dtypes(e: Entry) -> str:
     if not e.dtypes:
-        return "all its formula allows"
+        return "all its formula allows" if e.elementwise or any(o.compose for o in e.overloads) else "all"
     groups = [g for g, names in DTYPE_GROUPS.items() if all(n in e.dtypes for n in names)]
     rest = [n for n in e.dtypes if not any(n in DTYPE_GROUPS[g] for g in groups)]
     return ", ".join([*groups, *rest])

@@ -5,10 +5,11 @@ Takes the converted entries of `load.py`; gives an OpFile whose elementwise deri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import derive
+from . import derive, presence
 from . import formula as F
 from . import load as L
 from .across import across, check_kernels, kernels_reached
@@ -32,7 +33,7 @@ from .reads import reads_values, tensor_names, types_of
 from .resolve_base import INTEGERS, World
 from .resolve_diff import Differentiation
 from .resolve_facts import Facts
-from .scope import Scope, elementwise_callees, op_callee, shape_callees, structured_callees
+from .scope import Callee, Scope, elementwise_callees, op_callee, shape_callees, structured_callees
 
 
 def load(path: str, declared: Declared | None = None, base: OpFile | None = None) -> tuple[OpFile, Diagnostics]:
@@ -227,6 +228,7 @@ class _EntryResolver(Differentiation, Facts):
             scope_names.append(name)
             if self.raw.op in _always_called(f.node) and self.raw.op not in self.world.base:
                 self.fault("E406", f.loc, "composed through itself", "write it over other ops")
+        self.left_out(lets, sig, callees)
         for test, _, _, shown, _ in self.raw.values.get("require", ()):
             read |= {n for f in (test, *shown) for n in F.names(f.node)}
         read |= {name for name, _ in (self.raw.values.get("when") or {}).values()}
@@ -249,6 +251,34 @@ class _EntryResolver(Differentiation, Facts):
                 text = f"compose: '{name}' is read by nothing"
                 self.fault("E211", loc, text, "drop it", [(sig.loc, "the results")])
         return tuple((name, f) for name, f, _ in lets)
+
+    def left_out(self, lets: Any, sig: Signature, callees: Mapping[str, tuple[Callee, ...]]) -> None:
+        """A tensor that may be None is read where a condition says that it is none: there is nothing to read else."""
+
+        def takes(call: F.Call, where: int | str) -> bool:
+            for c in callees.get(call.func, ()):
+                name = where if isinstance(where, str) else c.keywords[where] if where < len(c.keywords) else ""
+                if (t := c.types.get(name)) is not None and (t.optional or t.is_list):
+                    return True
+            return False
+
+        optional = frozenset(a.name for a in sig.args if a.type.is_tensor and a.type.optional)
+        asked = [test.node for test, *_ in self.raw.values.get("require", ())]
+        there = frozenset().union(*(presence.present(c, True) for c in asked))
+
+        def read(f: Formula, where: str, known: presence.Names) -> None:
+            for n in presence.absent(f.node, optional, takes, known):
+                hint = f"ask first: ... if {n.id} == None else ...; or require {n.id} != None"
+                self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint)
+
+        for name, f, _ in lets:
+            read(f, f"compose '{name}'", there)
+            if presence.maybe(f.node, optional, there):
+                optional |= {name}
+        known: presence.Names = frozenset()  # conditions are asked in order
+        for test, *_ in self.raw.values.get("require", ()):
+            read(test, "require", known)
+            known |= presence.present(test.node, True)
 
     def requirements(self, lets: tuple[tuple[str, Formula], ...], sig: Signature) -> tuple[Requirement, ...]:
         """Those of the entry whose names this overload has, each as soon as what it reads is there."""

@@ -191,7 +191,7 @@ class Differentiation(Resolver):
         try:
             node = derive.partial(o.inlined, arg, o.sig.results[0].name, tensors, real)
         except derive.NoRule as e:
-            hint = f"give d: {{{arg}: formula}}; or say compose in place of expr; or list '{arg}' under zero, nondiff or todo"
+            hint = f"give d: {{{arg}: formula}}, or compose in place of expr, or list it under zero, nondiff or todo"
             self.fault(
                 "E305",
                 o.expr.loc.at(*e.span) if e.span != F.NO_SPAN else o.expr.loc,

@@ -46,7 +46,7 @@ KEYS: dict[str, Key] = {
         Key("kernel", "name", "The loop over raw memory in csrc/kernels that computes it."),
         Key("shape", "shape rule | list", "Shape of the result, one per result."),
         Key("tangent", "linear | multilinear | {argument: formula}", "Forward mode of a structured op, reading t."),
-        Key("batch", "name", "Batching rule: rows, for a kernel over the last dimension; loop; or a named one. Families bring theirs."),
+        Key("batch", "name", "Batching rule: rows (a kernel over the last dimension), loop, or a named one."),
         Key(
             "home",
             "name | list",

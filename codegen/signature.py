@@ -40,9 +40,8 @@ class _Tokens:
                 continue
             m = _TOKEN.match(text, pos)
             if not m or m.lastgroup is None:
-                raise SignatureError(
-                    f"unexpected character {text[pos]!r}", pos, pos + 1, "a signature reads: name(Tensor input, int n=1) -> Tensor out"
-                )
+                hint = "a signature reads: name(Tensor input, int n=1) -> Tensor out"
+                raise SignatureError(f"unexpected character {text[pos]!r}", pos, pos + 1, hint)
             kind = m.lastgroup
             self.items.append((kind, m.group(kind), m.start(kind), m.end(kind)))
             pos = m.end()

@@ -40,7 +40,7 @@ def test_generator_is_installed() -> None:
 
 
 def test_frozen_applications_get_what_is_loaded_on_demand() -> None:
-    """PyInstaller reads imports; modules behind __getattr__ are named by our hook, or missing when they are asked for."""
+    """PyInstaller reads imports; modules behind __getattr__ are named by our hook, or missing when asked for."""
     point = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text())["project"]["entry-points"]["pyinstaller40"]
     module, _, function = point["hook-dirs"].partition(":")
     (folder,) = getattr(importlib.import_module(module), function)()

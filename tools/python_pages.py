@@ -1,4 +1,4 @@
-"""`python tools/python_pages.py FOLDER`: reference pages of what is no op: one a module, from signatures and docstrings.
+"""`python tools/python_pages.py FOLDER`: pages of what is no op: one a module, from signatures and docstrings.
 
 Used by `make docs`; imports the tensorplay that is built or installed. Knows the modules by walking them.
 """
@@ -65,7 +65,8 @@ def text_of(value: Any, before: str) -> list[str]:
     """The first paragraph as text, the rest as it was written."""
     doc = inspect.getdoc(value) or ""
     head, _, rest = doc.partition("\n\n")
-    out = [before, "", re.sub(r"([*_<])", r"\\\1", " ".join(head.split())) if "`" not in head else " ".join(head.split()), ""]
+    head = " ".join(head.split())
+    out = [before, "", head if "`" in head else re.sub(r"([*_<])", r"\\\1", head), ""]
     return [*out, "```text", rest.rstrip(), "```", ""] if rest.strip() else out
 
 

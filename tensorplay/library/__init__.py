@@ -1,7 +1,7 @@
 """Ops of your own: from one line of Python, from a YAML file, or from a pack that pip installs.
 
 Each goes through the generator that makes the library's own ops, is compiled once and kept, and behaves like them:
-broadcasting, dtypes, derivatives of any order, forward mode, batching. docs/your_own_ops.md teaches it.
+broadcasting, dtypes, derivatives of any order, forward mode, batching. The page "Ops of your own" teaches it.
 What is no formula is registered from Python: `custom_op`, its derivative and batching rule, `opcheck`.
 """
 
@@ -114,7 +114,7 @@ def define_ops(path: str, *, namespace: str | None = None) -> ModuleType:
     """Makes the ops of a YAML file; they may call each other and those of the library.
 
     Args:
-        path: the file, written as docs/ops_yaml.md says. A folder csrc/ beside it may hold kernels in C++.
+        path: the file; `tensorplay-codegen schema` lists its keys. A folder csrc/ beside it may hold kernels in C++.
         namespace: the name the ops go by; the file's name without its ending by default.
 
     Returns:

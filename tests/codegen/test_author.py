@@ -107,6 +107,18 @@ def test_doc_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(entry["properties"]) == set(KEYS) and "pointwise" in entry["properties"]["family"]["enum"]
 
 
+@pytest.mark.parametrize(
+    ("op", "result"),
+    [("argsort", "int64"), ("rand", None), ("sort", "indices is int64"), ("eq", "is bool"), ("tanh", "as common")],
+)
+def test_a_page_says_of_a_result_what_the_entry_says(
+    op: str, result: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doc", op]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("- **result**")]
+    assert (result in said[0] and len(said) == 1) if result else not said, said
+
+
 def test_a_picture_of_an_op(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     assert main(["explain", "silu", "--png", str(tmp_path / "silu.png")]) == 0
@@ -239,13 +251,15 @@ def test_a_message_names_the_program_as_it_is_run(root: Path, pack: Path, tmp_pa
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "codegen").symlink_to(root / "codegen")
-    for program, folder in (("codegen", root), ("tensorplay.codegen", package.parent)):
+    for program, folder, name, op in (
+        ("codegen", root, "python -m codegen", "area"),
+        ("tensorplay.codegen", package.parent, "tensorplay-codegen", "third"),
+    ):  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-B", "-m", program, "new", program.replace(".", "_"), "--ops", str(pack), "--expr", f"x * y + {len(program)}"],
+            [sys.executable, "-B", "-m", program, "new", op, "--ops", str(pack), "--expr", f"x * y / {len(op)}"],
             cwd=folder, text=True, capture_output=True, check=False,
         )  # fmt: skip
-        name = "python -m codegen" if program == "codegen" else "tensorplay-codegen"
-        assert f"next: {name} explain {program.replace('.', '_')} --ops {pack}, {name} test" in done.stderr, done.stderr
+        assert f"next: {name} explain {op} --ops {pack}, {name} test {op}" in done.stderr, done.stderr
 
 
 def test_schema_lists_what_formulas_may_call(capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,3 +285,18 @@ def test_without_its_package_a_reference_is_left_out_and_said(monkeypatch: pytes
     }  # fmt: skip
     made = define([Given(keys, {})], "train.py")
     assert made.unchecked == ("halves: not compared with its reference: scipy is not installed",)
+
+
+def test_a_slope_at_a_single_point_is_looked_at_without_a_reference_too() -> None:
+    from codegen.define import Refused, define
+    from codegen.given import Given
+
+    sig = "bose(Tensor x) -> Tensor out"
+    with pytest.raises(Refused) as e:
+        define([Given({"sig": sig, "expr": "where(x == 0, 1, x / expm1(x))"}, {})], "train.py")
+    assert e.value.codes == ("E317",) and "the derivative by 'x' is 0 at x=0 and -0.5 beside it" in str(e.value)
+    series = "where(abs(x) < 0.02, 1 - x / 2 + x**2 / 12 - x**4 / 720, x / expm1(x))"
+    assert define([Given({"sig": sig, "expr": series}, {})], "train.py").ops == ("bose",)
+    with pytest.raises(Refused, match=r"special: out is nan at x=0, not 1") as e:
+        define([Given({"sig": sig, "expr": "x / expm1(x)", "special": [{"x": 0, "out": 1}]}, {})], "train.py")
+    assert "a row says what the formula gives, it does not replace it" in str(e.value)

@@ -133,7 +133,7 @@ def test_unreadable(tmp_path: Path) -> None:
         ("expr", "matmul(input, input)", "'matmul' sees whole tensors"),
         ("expr", "expp(input)", "did you mean 'exp'?"),
         ("expr", "zzzzzz(input)", "python -m codegen schema lists the functions"),
-        ("expr", "conj(input) * input", "say compose in place of expr"),
+        ("expr", "conj(input) * input", "or compose in place of expr"),
     ],
 )
 def test_the_hint_is_a_way_out(tmp_path: Path, key: str, formula: str, hint: str) -> None:
@@ -141,8 +141,9 @@ def test_the_hint_is_a_way_out(tmp_path: Path, key: str, formula: str, hint: str
     path.write_text(
         "schema: 1\nops:\n- op: f\n  family: unary\n  sig: f(Tensor input) -> Tensor out\n"
         f"  {key}: {formula}\n  dtypes: [complex]\n  like: numpy.abs\n  doc: Some function of each element.\n"
-        "- op: mean\n  family: composite\n  sig: mean(Tensor input) -> Tensor out\n  compose: sum(input) / numel(input)\n"
-        "  like: numpy.mean\n  test: {cases: [{input: [3]}]}\n  doc: The mean of all elements.\n"
+        "- op: mean\n  family: composite\n  sig: mean(Tensor input) -> Tensor out\n"
+        "  compose: sum(input) / numel(input)\n  like: numpy.mean\n  test: {cases: [{input: [3]}]}\n"
+        "  doc: The mean of all elements.\n"
     )
     diags = pipeline.checked(str(path), numeric=False)[1]
     assert hint in diags.render()

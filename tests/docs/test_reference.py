@@ -29,7 +29,10 @@ def sections(text: str) -> set[str]:
     return {*re.findall(r"^## (\w+)$", text, flags=re.MULTILINE)}
 
 
-@pytest.mark.parametrize("name", ["autograd", "autograd.graph", "func", "library", "memory", "random", "utils.checkpoint"])
+MODULES = ["autograd", "autograd.graph", "func", "library", "memory", "random", "utils.checkpoint"]
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_every_name_of_a_module_has_a_section(pages: dict[str, str], name: str) -> None:
     module = importlib.import_module(f"tensorplay.{name}")
     around = name.rpartition(".")[0]  # what the package has too is there
@@ -39,7 +42,7 @@ def test_every_name_of_a_module_has_a_section(pages: dict[str, str], name: str) 
 
 
 def test_the_top_has_what_is_neither_op_nor_module(pages: dict[str, str]) -> None:
-    ops = {n for n in dir(tp._C.functions)}
+    ops = set(dir(tp._C.functions))
     wanted = {
         n for n in dir(tp)
         if not n.startswith("_") and n not in ops and not isinstance(v := getattr(tp, n), types.ModuleType)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -196,10 +197,19 @@ def test_a_kernel_of_ones_own(tmp_path: Path) -> None:
     op = tp.define_op(
         "row_product(Tensor input) -> Tensor out", kernel="row_product", sources=str(tmp_path / "rows.cpp"),
         header=str(tmp_path / "rows.h"), vjp={"input": "unsqueeze(g * out, -1) / input"},
-        test={"cases": [{"input": [2, 3]}]},
+        test={"cases": [{"input": [2, 3]}]}, batch="rows",
     )  # fmt: skip
     x = tp.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=tp.float64, requires_grad=True)
     assert op(x).tolist() == [6.0, 120.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # that of an op that runs sample by sample
+        assert tp.vmap(op)(x).tolist() == [6.0, 120.0]
+        assert tp.vmap(op, in_dims=1)(x).tolist() == [4.0, 10.0, 18.0]
+        assert tp.vmap(tp.vmap(op))(x.unsqueeze(0)).tolist() == [[6.0, 120.0]]
+        each = tp.vmap(tp.func.grad(op))(x.detach())
+    assert each.tolist() == tp.func.grad(lambda x: op(x).sum())(x.detach()).tolist()
+    with pytest.raises(Exception, match="row_product"):
+        tp.vmap(op)(tp.ones(3))  # samples are numbers
     assert op(x.t()).tolist() == [4.0, 10.0, 18.0]
     assert gradcheck(op, (x,)) and gradgradcheck(op, (x,))
     with pytest.raises(ValueError, match="row_product: expected rows, got a number"):
