@@ -58,7 +58,7 @@ CODES = {
     "E405": "a kernel that no entry reaches",
     "E406": "ops defined through each other",
     "E407": "a named rule that is not declared",
-    "E408": "a kernel whose C++ parameters are not those of the signature",
+    "E408": "a kernel, or a Python function, whose parameters are not those of the signature",
     "E409": "a formula that has no C++ form",
 }
 

@@ -62,7 +62,7 @@ class Fuzzer:
             shapes=scanned.shapes if scanned else {},
             batches={e.batch: "" for e in file.entries if e.batch},
             parameters=scanned.parameters if scanned else {},
-            functions=scanned.functions if scanned else frozenset(),
+            functions=scanned.functions if scanned else {},
         )
         self.small: dict[str, tuple[str, OpFile]] = {}
         self.called = {e.op: set().union(*map(called, e.overloads)) for e in file.entries}

@@ -15,7 +15,9 @@ from .model import Base, Signature, Type
 
 _MARKER = re.compile(r"^\s*//\s*(kernel|shape|batch):\s*([A-Za-z_]\w*)(?:\s*\((internal)\))?\s*$", re.M)
 
-_DEF = re.compile(r"^def ([A-Za-z_]\w*)\(", re.M)
+_DEF = re.compile(r"^def ([A-Za-z_]\w*)\(((?:[^()]|\([^()]*\))*)\)", re.M)
+# A name at the beginning of a line or behind a comma, before its type: those inside [...] have none.
+_PARAMETER = re.compile(r"(?:^|[,\s])\**([A-Za-z_]\w*)\s*:")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Declared:
     batches: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # kernel -> its C++ types after the schema
     internal: frozenset[str] = frozenset()  # kernels that only other C++ calls
-    functions: frozenset[str] = frozenset()  # module:function of the Python face
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # module:function -> parameters
 
 
 def scan(root: Path) -> Declared:
@@ -35,12 +37,12 @@ def scan(root: Path) -> Declared:
     return replace(scan_files(sorted((root / "csrc").rglob("*.h")), root), functions=functions(root))
 
 
-def functions(root: Path) -> frozenset[str]:
-    return frozenset(
-        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{name}"
+def functions(root: Path) -> dict[str, tuple[str, ...]]:
+    return {
+        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{m[1]}": tuple(_PARAMETER.findall(m[2]))
         for path in sorted((root / "tensorplay").rglob("*.py"))
-        for name in _DEF.findall(path.read_text(encoding="utf-8", errors="replace"))
-    )
+        for m in _DEF.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    }
 
 
 def scan_files(headers: Iterable[Path], root: Path) -> Declared:

@@ -200,6 +200,7 @@ class Overload:
     tangent: Mapping[str, Mapping[str, Formula]] = field(default_factory=dict)  # argument -> result -> formula
     tangent_rule: str | None = None  # LINEAR | MULTILINEAR | None
     nondiff_results: tuple[str, ...] = ()
+    foreign: bool = field(default=False, compare=False, repr=False)  # of another library: its name may be one of ours
 
     @property
     def diff_results(self) -> tuple[Result, ...]:

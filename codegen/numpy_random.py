@@ -164,6 +164,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "uniform": lambda x, low, high, g: low + rand(np.shape(x), g) * (high - low),
     "normal": lambda x, mean, std, g: mean + randn(np.shape(x), g) * std,
     "exponential": lambda x, rate, g: -np.log(1 - rand(np.shape(x), g)) / rate,
+    "bernoulli": bernoulli,
     "bernoulli_fill": bernoulli,
     "uniform_draw": uniform_draw,
     "cauchy": _cauchy,

@@ -204,6 +204,11 @@ def _each_dim(f: Callable[..., Array], numbers: Sequence[int]) -> Callable[..., 
     return call
 
 
+def _own_size(x: Array, output: Sequence[int | None]) -> Array:
+    sizes = x.shape[-len(output) :]
+    return adaptive_avg_pool(x, [n if m is None else m for n, m in zip(sizes, output, strict=True)])
+
+
 OPS: dict[str, Callable[..., Any]] = {
     "convolution_other": convolution,
     "convolution_mode_other": convolution,
@@ -215,6 +220,7 @@ for _n in (1, 2, 3):
         f"conv{_n}d": _each_dim(convolution, (1, 2, 3)),
         f"conv_transpose{_n}d": _each_dim(conv_transpose, (1, 2, 3, 5)),
         f"max_unpool{_n}d": max_unpool,
+        f"adaptive_avg_pool{_n}d": _own_size,
         f"max_pool{_n}d": lambda *a: _own_stride(max_pool, *a[:6]),
         f"avg_pool{_n}d": partial(_own_stride, avg_pool),
         f"adaptive_max_pool{_n}d": lambda *a: adaptive_max_pool(*a[:2]),

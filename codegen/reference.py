@@ -34,8 +34,12 @@ NP_DTYPE = {
 def callable_like(like: Like | None, o: Overload) -> bool:
     """Whether there is a reference that check can call."""
     if like is None or like.kind in ("tests", "values"):
-        return numpy_form(o.sig.name, o.kernel) is not None
+        return _form(o) is not None
     return True
+
+
+def _form(o: Overload) -> Callable[..., Any] | None:
+    return None if o.foreign else numpy_form(o.sig.name, o.kernel)
 
 
 def rng_for(name: str) -> np.random.Generator:
@@ -77,7 +81,7 @@ def _names(text: str) -> frozenset[str]:
 def call_like(like: Like | None, o: Overload, given: Mapping[str, Any]) -> Any:
     """The reference's value for arguments by name. Raises Unavailable where it cannot be evaluated here."""
     if like is None or like.kind in ("tests", "values"):
-        form = numpy_form(o.sig.name, o.kernel)
+        form = _form(o)
         if form is None:
             raise Unavailable(f"like: {like.kind}" if like else "no reference")
         return form(*_per_dim(o, given).values())

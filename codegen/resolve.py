@@ -157,7 +157,7 @@ class _EntryResolver(Differentiation, Facts):
         no_results = self.nondiff_results(sig, nondiff)
         o = Overload(
             i, sig, expr, inlined, compose, self.requirements(compose, sig), (self.per("kernel", i) or (None,))[0],
-            shapes, nondiff_results=no_results,
+            shapes, nondiff_results=no_results, foreign=bool(self.world.base),
         )  # fmt: skip
         deriv = self.derivs(i, o, nondiff)
         o = replace(o, deriv=deriv)

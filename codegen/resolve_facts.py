@@ -295,6 +295,12 @@ class Facts(Resolver):
         if e.python and known.functions and e.python not in known.functions:
             hint = did_you_mean(e.python, known.functions) or "define it at the top of that module"
             self.fault("E404", self.key_loc("python"), f"no function '{e.python}'", hint)
+        for o in e.overloads if e.python in known.functions and len(e.overloads) == 1 else ():
+            takes, names = known.functions[e.python or ""], tuple(a.name for a in o.sig.args)
+            if takes != names:
+                text = f"'{e.python}' takes {', '.join(takes)}, the signature has {', '.join(names)}"
+                at = [(self.key_loc("python"), "the function")]
+                self.fault("E408", o.sig.loc, text, "change the function or the signature", at)
         if e.batch and e.batch not in ("loop", "rows") and known.batches and e.batch not in known.batches:
             self.fault(
                 "E407",

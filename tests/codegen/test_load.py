@@ -142,3 +142,28 @@ def test_the_project_file_is_fine() -> None:
     file, diags, _ = pipeline.checked(str(ops))
     assert not diags, diags.render()
     assert len(file.entries) > 100
+
+
+NAMESAKE = """- op: put
+  family: composite
+  sig: 'put(Tensor input, float by) -> Tensor out'
+  compose: input * by
+  like: {tests: tests/mine.py}
+  test: {cases: [{input: [2], by: 2.0}]}
+  doc: An op named as one of the library is.
+- op: mul
+  family: binary
+  sig: mul(Tensor input, Tensor other) -> Tensor out
+  expr: input * other
+  like: numpy.multiply
+  doc: Product of two tensors, as an example.
+"""
+
+
+def test_an_op_named_as_one_of_ours_is_not_compared_with_it(good: OpFile) -> None:
+    file, diags = load_string("schema: 1\nops:\n" + NAMESAKE)
+    check.run(file, diags)
+    assert "put" in diags.render()
+    file, diags = load_string("schema: 1\nops:\n" + NAMESAKE, base=good)
+    check.run(file, diags)
+    assert not diags, diags.render()

@@ -1,5 +1,11 @@
-"""A function as tensorplay/ has them, for an entry that misspells it."""
+"""Functions as tensorplay/ has them, for entries that misspell one and its parameters."""
+
+from typing import Any
 
 
-def pairs(input):
+def pairs(input: Any) -> Any:
+    return input
+
+
+def halves(input: Any, parts: int = 2) -> Any:
     return input

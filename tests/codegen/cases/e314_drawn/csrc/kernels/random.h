@@ -1,0 +1,2 @@
+// Declarations as csrc/kernels has them.
+// kernel: rand_like
