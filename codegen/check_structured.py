@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import formula as F
 from .check import attempt
 from .errors import Diagnostics
 from .functions import Unavailable, is_absent
@@ -24,6 +25,7 @@ from .structured import META
 STEP = 1e-5
 TOL = 1e-5  # of derivatives against differences
 EXACT = 1e-8  # of values against values
+_PHYSICAL = ("is_contiguous", "readable")
 _COMPLEX_FAMILIES = ("linalg", "view", "shape", "memory")
 
 
@@ -34,6 +36,7 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
     if not mine:
         return
     covered: dict[int, set[str]] = {}  # overload -> arguments that a case gives
+    world.evaluate.seen = set()
     if not partial:
         declared_integers(e, diags)
     for i, case in enumerate(cases_of(e)):
@@ -55,7 +58,11 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             again = case_inputs(e, case, rng_for(f"{e.op}/{i}c"), True)
             if again is not None and not diags:
                 _CaseCheck(e, again[0], again[1], diags, world, [], rng, i).run()
+    world.evaluate.seen, seen = None, world.evaluate.seen
     for o in (e.overloads[k] for k in sorted(mine)):
+        like = e.like_of(o.index)
+        if o.index in covered and seen and not diags and (callable_like(like, o) or callable_like(None, o)):
+            unrun(e, o, seen, diags)
         formulas = o.compose or any(d.formula for d in o.deriv.values())
         if formulas and o.index not in covered and callable_like(e.like_of(o.index), o):
             args = ", ".join(f"{a.name}: ..." for a in o.sig.args if a.required)
@@ -65,6 +72,31 @@ def check_structured(e: Entry, diags: Diagnostics, world: World, skipped: list[s
             if o.index in covered and name not in covered[o.index] and d.kind is Diff.FORMULA and d.formula:
                 text = f"op '{e.op}': no test case of {o.sig.text} gives '{name}', so its formula is not checked"
                 diags.add("E105", d.formula.loc, text, f"add {name}: [...] to a case", [(e.test.loc, "the cases")])
+
+
+def unrun(e: Entry, o: Overload, seen: set[int], diags: Diagnostics) -> None:
+    """A branch that no case runs could say anything. Where there is no reference, the callers' cases run it."""
+    formulas = [(f"'{n}' of compose", f) for n, f in o.compose]
+    formulas += [(f"vjp of '{n}'", d.formula) for n, d in o.deriv.items() if d.formula]
+    formulas += [(f"tangent of '{n}'", f) for n, per in o.tangent.items() for f in per.values()]
+    for what, f in formulas:
+        for n in _outermost(f.node, seen):
+            text = f"op '{e.op}': no test case runs '{F.to_text(n)[:80]}' in {what}"
+            hint = "test: {check: [{...}]} has cases for check alone"
+            diags.add("E105", f.loc, text, hint, [(o.sig.loc, "the signature"), (e.test.loc, "the cases")])
+            return
+
+
+def _outermost(n: F.Node, seen: set[int]) -> Iterator[F.Node]:
+    if isinstance(n, F.Call) and n.func == "refused":
+        return  # has nothing to say
+    if isinstance(n, F.Call) and n.func == "where" and any(c in _PHYSICAL for c in F.calls(n.args[0])):
+        return  # arrays are in order and can be read
+    if id(n) not in seen:
+        yield n
+        return
+    for c in F.children(n):
+        yield from _outermost(c, seen)
 
 
 def declared_integers(e: Entry, diags: Diagnostics) -> None:
@@ -90,15 +122,15 @@ def _dtype_kind(c: TensorCase) -> str:
 
 def cases_of(e: Entry) -> tuple[Any, ...]:
     """The cases of test; an elementwise op needs none, any operands of one shape and the parameters to try do."""
-    if e.test.cases or e.test.drawn or not e.elementwise:
-        return (*e.test.cases, *e.test.drawn)
+    if e.test.cases or not e.elementwise:
+        return (*e.test.cases, *e.test.check)
     out: list[dict[str, Any]] = []
     for o in e.overloads:
         tensors = {a.name: TensorCase((3,)) for a in o.sig.args if a.type.is_tensor and a.required}
         tried = [a.name for a in o.sig.args if a.name in e.test.params]
         combinations = islice(product(*(e.test.params[n] for n in tried)), 12)
         out += [{**tensors, **dict(zip(tried, values, strict=True))} for values in combinations]
-    return tuple(out)
+    return (*out, *e.test.check)
 
 
 class _CaseCheck:
@@ -107,8 +139,9 @@ class _CaseCheck:
     ) -> None:
         self.e, self.o, self.env, self.diags, self.world = e, o, env, diags, world
         self.skipped, self.rng, self.i = skipped, rng, i
-        # A reference written in the entry can't draw: only a form of ours can.
-        self.like = None if e.test.drawn and i >= len(e.test.cases) else e.like_of(o.index)
+        self.like = e.like_of(o.index)
+        if i >= len(cases_of(e)) - len(e.test.check) and callable_like(None, o):
+            self.like = None  # a form of ours, where there is one: what is written in the entry can't draw
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.diags.add(code, loc, f"op '{self.e.op}': {message} (test case {self.i + 1})", hint, notes)
@@ -158,6 +191,7 @@ class _CaseCheck:
             self.skipped.append(f"{self.e.op}: case {self.i + 1}: {ex}")
         else:
             lets = [(f.loc, f"'{n}'") for n, f in self.o.compose if f.loc != loc]
+            lets += [(r.test.loc, "what it asks") for r in self.o.require]
             self.fault("E314", loc, f"cannot be computed: {ex}", notes=[*self.places(), *lets])
 
     # ---- shapes and values ----
@@ -217,7 +251,7 @@ class _CaseCheck:
                     f"compose gives '{r.name}' another shape than the reference",
                     notes=[*self.places(), *others],
                 )
-            elif any(not np.allclose(x, y, EXACT, EXACT, equal_nan=True) for x, y in pairs):
+            elif any(not np.allclose(x, y, tol := _exact(y), tol, equal_nan=True) for x, y in pairs):
                 self.fault(
                     "E314",
                     loc,
@@ -361,6 +395,12 @@ def _blind_to_phase(g: Any, vectors: Any) -> Any:
     return g - 1j * turn * vectors
 
 
+def _exact(x: Any) -> float:
+    """How near a value comes to a value, in the dtype it is in."""
+    kind = np.asarray(x).dtype
+    return max(EXACT, 16 * float(np.finfo(kind).eps)) if kind.kind in "fc" else EXACT
+
+
 def _is_missing(text: str) -> bool:
     missing = ("no numeric form", "no value", "like:", "no reference", "shape rule")
     return text.startswith(missing) or is_absent(text)
@@ -369,7 +409,7 @@ def _is_missing(text: str) -> bool:
 def _differentiable(x: Any) -> bool:
     if isinstance(x, tuple):
         return bool(x) and all(_differentiable(v) for v in x)
-    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    return isinstance(x, np.ndarray) and x.dtype in (np.float64, np.complex128)  # others are too coarse for differences
 
 
 def _shape_of(v: Any) -> Any:

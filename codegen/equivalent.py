@@ -33,6 +33,8 @@ def differences(a: Entry, b: Entry, world_a: World, world_b: World) -> tuple[lis
         choices.append("tangent")  # `list --missing tangent` names it
     if any(x.compose and y.compose and x.kernel and not y.kernel for x, y in pairs):
         choices.append("kernel")  # the composition is what the kernel computes
+    if any(x.require != y.require for x, y in pairs):
+        choices.append("require")  # no case is one that it refuses
     handled = {*CHOICES, *PROSE, "overloads", "loc", "keys", "end_line"}
     meaning = [f.name for f in fields(a) if f.name not in handled and getattr(a, f.name) != getattr(b, f.name)]
     if len(a.overloads) != len(b.overloads):

@@ -34,6 +34,7 @@ class NumpyEvaluator:
     ) -> None:
         self.extra = extra
         self.compared = compared
+        self.seen: set[int] | None = None  # where set: the nodes that were evaluated, by identity
         self.table: Table = numpy_functions()
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -45,6 +46,9 @@ class NumpyEvaluator:
 
     def __call__(self, n: F.Node, env: Mapping[str, Any]) -> Any:
         import numpy as np
+
+        if self.seen is not None:
+            self.seen.add(id(n))
 
         def ev(c: F.Node) -> Any:
             return self(c, env)

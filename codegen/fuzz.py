@@ -65,6 +65,7 @@ class Fuzzer:
             functions=scanned.functions if scanned else frozenset(),
         )
         self.small: dict[str, tuple[str, OpFile]] = {}
+        self.called = {e.op: set().union(*map(called, e.overloads)) for e in file.entries}
 
     def run(self, count: int) -> int:
         tally: Counter[str] = Counter()
@@ -127,7 +128,7 @@ class Fuzzer:
             wanted |= self.callers(e.op)
             queue += [self.file.by_name[name] for name in wanted if name != e.op]
         while queue:
-            for op in sorted(set().union(*(called(o) for o in queue.pop().overloads))):
+            for op in sorted(self.called[queue.pop().op]):
                 if op not in wanted and (found := self.file.get(op)):
                     wanted.add(op)
                     queue.append(found)
@@ -139,7 +140,7 @@ class Fuzzer:
         while queue:
             name = queue.pop()
             for e in self.file.entries:
-                if e.op not in out and any(name in called(o) for o in e.overloads):
+                if e.op not in out and name in self.called[e.op]:
                     out.add(e.op)
                     if e.home == ("internal",):
                         queue.append(e.op)
@@ -319,7 +320,10 @@ class Fuzzer:
             after, diags = load_string(edit.text, self.file.path, self.declared)
             if not diags:
                 only = OpFile(after.path, 1, after.entries, after.source)
-                check.run(only, diags)
+                # Most faults show in the entry itself; its witnesses are asked where it is silent.
+                for among in ({e.op}, {x.op for x in after.entries} - {e.op}):
+                    if not any(d.lines & edit.lines for d in diags.items):
+                        check.run(only, diags, among=among)
             if diags:
                 diags.render()
                 if any(d.lines & edit.lines for d in diags.items):

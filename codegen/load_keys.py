@@ -136,8 +136,11 @@ class KeyReader(TestReader):
     def k_hints(self, node: YNode, raw: Raw) -> list[tuple[str, Loc]]:
         found = self.names(node, "hints")
         for name, loc in found:
-            if not any(s.arg(name) for s in raw.sigs):
+            without = [s for s in raw.sigs if s.arg(name) is None]
+            if len(without) == len(raw.sigs):
                 self.fault("E204", loc, f"hints: '{name}' is not an argument")
+            for s in without if len(without) < len(raw.sigs) else ():
+                self.fault("E204", s.loc, f"hints: '{name}' is an argument of the other signatures, not of this one")
         return found
 
     def k_when(self, node: YNode, raw: Raw) -> dict[str, tuple[str, Loc]]:

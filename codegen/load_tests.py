@@ -139,7 +139,7 @@ class TestReader(Reader):
             out.append(case)
         return tuple(out)
 
-    _test_drawn = _test_cases
+    _test_check = _test_cases
 
     def _literal_for(self, node: YNode, name: str, *types: Type) -> Any:
         """A plain value that fits the argument's type, in one overload at least."""

@@ -231,7 +231,7 @@ class TestSpec:
     )  # argument -> points; '' for every tensor argument
     params: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # non-tensor argument -> values to try
     cases: tuple[Mapping[str, Any], ...] = ()  # argument -> TensorCase | list of them | literal
-    drawn: tuple[Mapping[str, Any], ...] = ()  # cases whose results are drawn: check fixes the draws, tests cannot
+    check: tuple[Mapping[str, Any], ...] = ()  # cases for check alone: branches, and results that are drawn
     shapes: tuple[tuple[int, ...], ...] = ()  # shapes for elementwise operands
     tol: float | None = None
     skip: Mapping[str, str] = field(default_factory=dict)  # name of a test -> the reason

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .numpy_random import drop
+
 Array = Any
 Dims = Sequence[int]
 
@@ -228,7 +230,8 @@ def native_attention(
 def _attention(
     q: Array, k: Array, v: Array, mask: Array | None, dropout_p: float, is_causal: bool, scale: float | None
 ) -> Array:
-    return native_attention(q, k, v, mask, dropout_p, is_causal, scale)[0]
+    weights = native_attention(q, k, np.eye(k.shape[-2]), mask, 0.0, is_causal, scale)[0]
+    return (drop(weights, dropout_p, weights.shape) if dropout_p else weights) @ v
 
 
 def pixel_shuffle(x: Array, r: int) -> Array:

@@ -361,6 +361,18 @@ def _triplet_margin_loss(
     return _loss(np.maximum(distance(anchor, positive) - far + margin, 0), reduction)
 
 
+def _multi_margin_loss(
+    x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str
+) -> Array:
+    if x.ndim == 1:
+        return _loss(_multi_margin_loss(x[None], np.ravel(target), p, margin, weight, "sum"), "none")
+    losses = []
+    for scores, y in zip(x, target, strict=True):
+        gaps = [max(0, margin - scores[y] + s) ** p for c, s in enumerate(scores) if c != y]
+        losses.append(sum(gaps) * (1 if weight is None else weight[y]) / len(scores))
+    return _loss(np.array(losses), reduction)
+
+
 def _multilabel_margin_loss(x: Array, target: Array, reduction: str) -> Array:
     if x.ndim == 1:
         return _loss(_multilabel_margin_loss(x[None], target[None], "sum"), "none")
@@ -390,6 +402,7 @@ OPS: dict[str, Callable[..., Any]] = (
         "exclusive_cumprod": _exclusive_cumprod,
         "tie_share": _tie_share,
         "cross_entropy_curvature": _cross_entropy_curvature,
+        "multi_margin_loss": _multi_margin_loss,
         "multilabel_margin_loss": _multilabel_margin_loss,
         "empty_like": lambda x, dtype=None: np.zeros(np.shape(x)),
     }

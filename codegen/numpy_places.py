@@ -138,6 +138,15 @@ def index_reduce(x: Array, dim: int, index: Array, source: Array, reduce: str, i
     return np.moveaxis(_combined(np.moveaxis(x, dim, 0), pairs, reduce, include_self), 0, dim)
 
 
+def _unique_consecutive(x: Array, inverse: bool, counts: bool, dim: int | None) -> tuple[Array, Array, Array]:
+    if dim is None:
+        return unique_consecutive(x)
+    rows = np.moveaxis(x, dim, 0)
+    new = np.array([i == 0 or bool((rows[i] != rows[i - 1]).any()) for i in range(len(rows))], dtype=bool)
+    run = np.cumsum(new) - 1
+    return np.moveaxis(rows[new], 0, dim), run, np.bincount(run)
+
+
 def unique_consecutive(x: Array) -> tuple[Array, Array, Array]:
     flat = np.ravel(x)
     new = np.concatenate([[True], flat[1:] != flat[:-1]])[: flat.size]
@@ -176,11 +185,14 @@ KERNELS: dict[str, Callable[..., Any]] = {
     )
 }  # fmt: skip
 KERNELS |= {
+    "nextafter_half": np.nextafter,
     "cummax": lambda x, dim: _running(np.greater_equal, x, dim),
     "cummin": lambda x, dim: _running(np.less_equal, x, dim),
 }
 OPS: dict[str, Callable[..., Any]] = {
     "put": put,
+    "unique_consecutive": _unique_consecutive,
+    "unique_runs": lambda x: _unique_consecutive(x, True, True, 0),
     "diag_embed": diag_embed,
     "index_reduce": index_reduce,
     "scatter_reduce": scatter_reduce,

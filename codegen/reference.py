@@ -244,6 +244,12 @@ class World:
                         queue.append(x)
         return out
 
+    def asked(self, o: Overload, after: int, env: Env) -> None:
+        """What a composition asks of its arguments as soon as it has so many of its values."""
+        for r in o.require:
+            if r.after == after and not np.all(self.evaluate(r.test.node, env)):
+                raise ValueError(f"it asks for {r.test.text}")
+
     def formula_value(self, e: Entry, o: Overload, given: Mapping[str, Any]) -> tuple[Any, ...]:
         """expr or compose evaluated."""
         if self.depth > 20:
@@ -254,8 +260,10 @@ class World:
             if o.inlined is not None:
                 return (np.asarray(self.evaluate(o.inlined, env)),)
             if o.compose:
-                for name, f in o.compose:
+                self.asked(o, 0, env)
+                for k, (name, f) in enumerate(o.compose):
                     env[name] = self.evaluate(f.node, env)
+                    self.asked(o, k + 1, env)
                 return tuple(tuple(env[r.name]) if r.type.is_list else np.asarray(env[r.name]) for r in o.sig.results)
         finally:
             self.depth -= 1
@@ -340,9 +348,10 @@ def tensor(
     elif kind == "simplex":
         x = rng.uniform(0.1, 1, shape)
         x = x / x.sum(axis=-1, keepdims=True)
-    if dtype is not None and np.issubdtype(dtype, np.complexfloating) and kind not in ("unit", "simplex"):
+    turned = case.dtype in DTYPE_GROUPS["complex"] or (dtype is not None and np.issubdtype(dtype, np.complexfloating))
+    if turned and kind not in ("unit", "simplex"):
         x = x + 1j * rng.uniform(-1, 1, shape)
-    return np.asarray(x)
+    return np.asarray(x, dtype=NP_DTYPE[case.dtype] if case.dtype else None)
 
 
 def permutation(shape: tuple[int, ...], rng: np.random.Generator) -> Any:

@@ -243,11 +243,13 @@ class _EntryResolver(Differentiation, Facts):
                     last[2],
                     f"compose does not define the result '{r.name}'",
                     f"the last lines are: {r.name}: formula",
+                    [(sig.loc, "the signature")],
                 )
         results = {r.name for r in sig.results}
         for name, _, loc in lets:
             if name not in read and name not in results:
-                self.fault("E211", loc, f"compose: '{name}' is read by nothing", "drop it")
+                text = f"compose: '{name}' is read by nothing"
+                self.fault("E211", loc, text, "drop it", [(sig.loc, "the results")])
         return tuple((name, f) for name, f, _ in lets)
 
     def left_out(self, lets: Any, sig: Signature, callees: Mapping[str, tuple[Callee, ...]]) -> None:

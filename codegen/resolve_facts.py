@@ -209,7 +209,7 @@ class Facts(Resolver):
         listed: list[tuple[str, Loc, list[str]]] = []
         if test is not None:
             listed += [("test", test.loc, list(test.domains))]
-            listed += [("a test case", test.loc, list(case)) for case in (*test.cases, *test.drawn)]
+            listed += [("a test case", test.loc, list(case)) for case in (*test.cases, *test.check)]
         for key in ("d", "vjp"):
             for given in self.raw.per_overload.get(key, ()):
                 if given:

@@ -68,7 +68,7 @@ KEYS: dict[str, Key] = {
         Key("version", "integer", "Raised when the meaning changes."),
         Key("ref", "text", "Where the maths comes from."),
         Key("like", "reference | {values, source} | {tests: file}", "What the tests compare with.", True),
-        Key("test", "mapping", "Domains, edges, params, cases, drawn, shapes, tol, skip."),
+        Key("test", "mapping", "Domains, edges, params, cases, check, shapes, tol, skip."),
         Key("special", "list of mappings", "Values (and d_<argument>) at singular points."),
         Key("doc", "text", "What it does, for its users.", True),
         Key("python", "module:function", "Implemented in Python over other ops."),
@@ -76,7 +76,7 @@ KEYS: dict[str, Key] = {
 }
 # A list under these gives one value per overload.
 PER_OVERLOAD = ("expr", "d", "vjp", "compose", "kernel", "shape", "tangent", "like")
-TEST_KEYS = ("edges", "cases", "drawn", "shapes", "tol", "skip")
+TEST_KEYS = ("edges", "cases", "check", "shapes", "tol", "skip")
 CASE_KEYS = ("shape", "dtype", "range", "kind", "values")
 CASE_KINDS = {
     "distinct": "no two elements equal",

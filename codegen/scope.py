@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from . import COMMAND
@@ -117,19 +118,28 @@ def elementwise_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tupl
 
 def structured_callees(ops: Mapping[str, tuple[Callee, ...]]) -> dict[str, tuple[Callee, ...]]:
     """Elementwise functions, the tables, and every op: an op's own signature is accepted beside the table's."""
-    from .vocabulary import HELPERS
-
-    out = elementwise_callees({})
-    for table in (META, TENSOR):
-        for name, f in table.items():
-            if name in HELPERS:
-                out[name] = tuple(_helper_callee(h, table is META) for h in HELPERS[name])
-            elif name not in ops:
-                least, most, keywords = parameters(f)
-                out[name] = (Callee(least, most, keywords, tensor=table is TENSOR),)
+    known, others = _tables()
+    out = known | {name: callees for name, callees in others.items() if name not in ops}
     for name, callees in ops.items():
         out[name] = out.get(name, ()) + callees
     return out
+
+
+@cache
+def _tables() -> tuple[dict[str, tuple[Callee, ...]], dict[str, tuple[Callee, ...]]]:
+    """What formulas may call besides ops: what is known by type, and what an op of its name takes the place of."""
+    from .vocabulary import HELPERS
+
+    known = elementwise_callees({})
+    others: dict[str, tuple[Callee, ...]] = {}
+    for table in (META, TENSOR):
+        for name, f in table.items():
+            if name in HELPERS:
+                known[name] = tuple(_helper_callee(h, table is META) for h in HELPERS[name])
+            else:
+                least, most, keywords = parameters(f)
+                others[name] = (Callee(least, most, keywords, tensor=table is TENSOR),)
+    return known, others
 
 
 def _helper_callee(h: Helper, meta: bool) -> Callee:

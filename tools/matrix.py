@@ -87,7 +87,7 @@ def cells(op: Op, name: str, s: Sample) -> Iterator[tuple[str, str]]:
         want = None
     kind = name if name not in INTEGERS else "f32"
     note = f"{DTYPES[name]}, {s.text}"
-    yield "contiguous", problem(lambda: want is None or compare(op, plain, want, note, kind))
+    yield "contiguous", problem(lambda: compare(op, plain, want, note, kind)) if want is not None else ""
     if one_layout(op):
         return
     rtol, atol = tolerance(op, kind)

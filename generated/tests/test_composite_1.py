@@ -28,7 +28,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 2)}, "A": {"shape": (4, 2)}, "B": {"shape": (4, 2)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("A", "Tensor"), ("B", "Tensor")), results=("out",), diff=("input",), like="input", kind="expr"),
+            Form(args=(("input", "Tensor"), ("A", "Tensor"), ("B", "Tensor")), results=("out",), diff=("input",), like="input[..., None] if B.ndim == 1 or B.shape == A.shape[:-1] else input", kind="expr"),
         ],
     ),
     Op(

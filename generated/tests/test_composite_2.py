@@ -85,7 +85,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * scipy.special.erfc(-input / numpy.sqrt(2))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("approximate", "str", "none", "kwonly")), results=("out",), diff=("input",), like="0.5 * input * (scipy.special.erfc(-input / numpy.sqrt(2)) if approximate == \"none\" else 1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (input + 0.044715 * input ** 3)))", kind="expr"),
         ],
     ),
     Op(

@@ -72,7 +72,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 2)}, "atol": 0.0, "rtol": 1e-10, "hermitian": False},),
         forms=[
-            Form(args=(("A", "Tensor"), ("atol", "float"), ("rtol", "float"), ("hermitian", "bool")), results=("out",), like="numpy.linalg.matrix_rank(A, rtol=rtol)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("atol", "float"), ("rtol", "float"), ("hermitian", "bool")), results=("out",), like="numpy.linalg.matrix_rank(A, rtol=rtol) if A.size else 0", kind="expr"),
         ],
     ),
     Op(

@@ -68,7 +68,7 @@ OPS = [
         home="nn.functional",
         cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?", None), ("max_norm", "float?", None), ("norm_type", "float", 2.0), ("scale_grad_by_freq", "bool", False), ("sparse", "bool", False)), results=("out",), diff=("weight",), like="weight[input]", kind="expr"),
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?", None), ("max_norm", "float?", None), ("norm_type", "float", 2.0), ("scale_grad_by_freq", "bool", False), ("sparse", "bool", False)), results=("out",), diff=("weight",), like="(lambda r, n: r if max_norm is None else numpy.where(n > max_norm, r * max_norm / (n + 1e-7), r))(weight[input], numpy.linalg.norm(weight[input], norm_type, axis=-1, keepdims=True))", kind="expr"),
         ],
     ),
     Op(

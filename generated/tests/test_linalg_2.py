@@ -225,7 +225,7 @@ OPS = [
         methods=("logdet",),
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
         forms=[
-            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.slogdet(A)[1] + (numpy.log(numpy.linalg.slogdet(A)[0]) if numpy.iscomplexobj(A) else 0)", kind="expr"),
+            Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), like="numpy.linalg.slogdet(A)[1] + (numpy.log(numpy.linalg.slogdet(A)[0]) if numpy.iscomplexobj(A) else numpy.where(numpy.linalg.slogdet(A)[0] < 0, numpy.nan, 0))", kind="expr"),
         ],
     ),
     Op(

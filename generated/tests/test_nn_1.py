@@ -271,7 +271,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3), "range": (0.1, 0.9)}, "target": {"shape": (2, 3), "range": (0.1, 0.9)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target", "weight"), like="-numpy.mean((1 if weight is None else weight) * (target * numpy.log(input) + (1 - target) * numpy.log1p(-input)))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction](-(1 if weight is None else weight) * (target * numpy.log(input) + (1 - target) * numpy.log1p(-input)))", kind="expr"),
         ],
     ),
     Op(
@@ -280,7 +280,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3), "kind": "unit"}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean"), ("pos_weight", "Tensor?", None)), results=("out",), diff=("input", "target", "weight", "pos_weight"), like="numpy.mean((1 - target) * input + numpy.logaddexp(-input, 0))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean"), ("pos_weight", "Tensor?", None)), results=("out",), diff=("input", "target", "weight", "pos_weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((1 if weight is None else weight) * ((1 - target) * input + (1 + ((1 if pos_weight is None else pos_weight) - 1) * target) * numpy.logaddexp(-input, 0)))", kind="expr"),
         ],
     ),
     Op(

@@ -130,7 +130,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}, "var": {"shape": (2, 3), "range": (0.5, 2.0)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("var", "Tensor"), ("full", "bool", False), ("eps", "float", 1e-06, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target", "var"), like="numpy.mean(0.5 * (numpy.log(var) + (input - target) ** 2 / var))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("var", "Tensor"), ("full", "bool", False), ("eps", "float", 1e-06, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target", "var"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction](0.5 * (numpy.log(var) + (input - target) ** 2 / var + (numpy.log(2 * numpy.pi) if full else 0)))", kind="expr"),
         ],
     ),
     Op(
@@ -251,7 +251,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3), "kind": "unit"}}, {"input": {"shape": (2, 3)}, "target": {"shape": (2, 3)}, "log_target": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("log_target", "bool", False, "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.exp(target) * (target - input) if log_target else target * (numpy.log(target) - input))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly"), ("log_target", "bool", False, "kwonly")), results=("out",), diff=("input", "target"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum, \"batchmean\": lambda x: x.sum() / len(x)}[reduction](numpy.exp(target) * (target - input) if log_target else target * (numpy.log(target) - input))", kind="expr"),
         ],
     ),
     Op(

@@ -136,7 +136,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}}, {"input": {"shape": (3, 4)}, "target": {"shape": (3, 4), "kind": "unit"}, "reduction": "none"}),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((numpy.logaddexp(0, -input) * target + numpy.logaddexp(0, input) * (1 - target)).mean(-1))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("weight", "Tensor?", None), ("reduction", "str", "mean")), results=("out",), diff=("input", "target", "weight"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction](((1 if weight is None else weight) * (numpy.logaddexp(0, -input) * target + numpy.logaddexp(0, input) * (1 - target))).mean(-1))", kind="expr"),
         ],
     ),
     Op(

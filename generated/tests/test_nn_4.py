@@ -66,7 +66,7 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "target": {"shape": (2, 3), "kind": "unit"}}, {"input": {"shape": (2, 3), "range": (0.2, 2.0)}, "target": {"shape": (2, 3), "kind": "unit"}, "log_input": False}),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("log_input", "bool", True), ("full", "bool", False), ("eps", "float", 1e-08, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.exp(input) - target * input if log_input else input - target * numpy.log(input + eps))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("log_input", "bool", True), ("full", "bool", False), ("eps", "float", 1e-08, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="{\"none\": lambda x: x, \"mean\": numpy.mean, \"sum\": numpy.sum}[reduction]((numpy.exp(input) - target * input if log_input else input - target * numpy.log(input + eps)) + (numpy.where(target > 1, target * numpy.log(target) - target + 0.5 * numpy.log(2 * numpy.pi * target), 0) if full else 0))", kind="expr"),
         ],
     ),
     Op(

@@ -41,7 +41,7 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (3, 4), "kind": "distinct"}, "dim": 1, "keepdim": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool")), results=("values", "indices"), diff=("input",), diff_results=("values",), like="(numpy.sort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim), numpy.argsort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("keepdim", "bool")), results=("values", "indices"), diff=("input",), diff_results=("values",), like="(input, numpy.zeros((), int)) if input.ndim == 0 else (numpy.sort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim), numpy.argsort(input, axis=dim).take((input.shape[dim] - 1) // 2, axis=dim))", kind="expr"),
         ],
     ),
     Op(

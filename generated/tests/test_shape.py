@@ -23,7 +23,7 @@ OPS = [
         name="cartesian_prod",
         cases=({"tensors": [{"shape": (2,)}, {"shape": (3,)}]},),
         forms=[
-            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.stack([x.ravel() for x in numpy.meshgrid(*tensors, indexing=\"ij\")], -1)", kind="expr"),
+            Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="tensors[0] if len(tensors) == 1 else numpy.stack([x.ravel() for x in numpy.meshgrid(*tensors, indexing=\"ij\")], -1)", kind="expr"),
         ],
     ),
     Op(

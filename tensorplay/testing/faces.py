@@ -110,6 +110,22 @@ def check_inplace(op: Op) -> None:
             np.testing.assert_allclose(
                 grads[1], grads[0], rtol=1e-12, atol=1e-12, err_msg=f"gradient of Tensor.{op.inplace[0]}"
             )
+            parts = [_through_part(op, s, first, rest, written) for written in (False, True)]
+            np.testing.assert_allclose(
+                parts[1], parts[0], rtol=1e-12, atol=1e-12, err_msg=f"gradient of a base, {op.inplace[0]} on its view"
+            )
+
+
+def _through_part(op: Op, s: Sample, first: str, rest: dict[str, Any], written: bool) -> np.ndarray[Any, Any]:
+    """Gradient through a tensor of two parts; the first goes through the op, in place or not."""
+    leaf = tensor(s.given[first]).requires_grad_()
+    whole = tp.stack([leaf * 1, leaf * 2])
+    if written:
+        op.inplace_form(op.inplace[0])(whole[0], *_positional(s, rest), **_keywords(s, rest))
+    else:
+        whole = tp.stack([call(op, s, {first: whole[0], **rest}), whole[1]])
+    weights = tp.tensor(np.linspace(0.5, 1.5, whole.numel())).reshape(whole.shape)
+    return array(tp.autograd.grad((whole * weights).sum(), [leaf])[0])
 
 
 def _positional(s: Sample, given: dict[str, Any]) -> list[Any]:

@@ -475,3 +475,68 @@ def test_what_out_overwrites_is_known_to_be_changed(write: Any) -> None:
     write(tp.ones(2, 2, dtype=F64), w)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+def test_a_gradient_does_not_share_the_memory_of_its_seed() -> None:
+    x, seed = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    (g,) = grad(x + 1, x, seed, create_graph=True)
+    with tp.no_grad():
+        g.mul_(2)
+    assert seed.tolist() == [3.0, 4.0]
+
+
+def test_the_tangent_of_an_op_in_place_keeps_the_dtype() -> None:
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(tp.tensor([1.0, 2.0]), tp.tensor([1.0, 1.0]))
+        w = forward_ad.make_dual(tp.tensor([3.0, 4.0], dtype=F64), tp.tensor([5.0, 6.0], dtype=F64))
+        for write in (lambda: x.mul_(w), lambda: tp.nn.functional.hardtanh(x, -50.0, 50.0, inplace=True)):
+            write()
+            tangent = forward_ad.unpack_dual(x).tangent
+            assert tangent.dtype == tp.float32 and tangent.tolist() == [8.0, 16.0]
+
+
+def test_what_a_backward_runs_names_the_forward_that_induced_it() -> None:
+    class Steep(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * float("nan")
+
+    class Rooted(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * Steep.apply(x)
+
+    x = leaf(1.0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with tp.autograd.detect_anomaly():
+            y = Rooted.apply(x)  # induced here
+            (g,) = grad(y, x, create_graph=True)
+            with pytest.raises(RuntimeError, match="nan values"):
+                grad(g, x)
+    text = "".join(str(w.message) for w in told)
+    assert "in the backward of RootedBackward" in text and "# induced here" in text
+
+
+def test_large_gradients_that_meet_are_added_everywhere() -> None:
+    x = tp.ones(300_000, requires_grad=True)
+    (x * 2 + x * 3).sum().backward()
+    assert x.grad.min().item() == x.grad.max().item() == 5.0
+
+
+def test_a_hook_of_a_node_that_returns_another_size_is_refused() -> None:
+    y = leaf(1.0, 2.0) * 2
+    z = y * 3
+    z.grad_fn.register_hook(lambda inputs, outputs: (tp.ones(7, dtype=F64), None))
+    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[7\]"):
+        z.sum().backward()

@@ -109,6 +109,6 @@ def test_fuzz_smoke(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_fuzz_sees_a_blind_checker(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     file = model(GOOD)
-    monkeypatch.setattr("codegen.check.run", lambda *_: [])
+    monkeypatch.setattr("codegen.check.run", lambda *_, **__: [])
     assert Fuzzer(file, 0).run(150) == 1
     assert "silent" in capsys.readouterr().out

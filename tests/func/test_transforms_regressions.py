@@ -31,3 +31,32 @@ def test_what_is_no_tensor_is_refused_by_name() -> None:
         push(tp.ones(2))
     with pytest.raises(ValueError, match="jacfwd: Only allowed values for randomness"):
         func.jacfwd(lambda x: x, randomness="none")
+
+
+def test_the_outer_level_stays_when_an_inner_one_ends() -> None:
+    x, one = tp.tensor([0.3, 0.7], dtype=tp.float64), tp.ones(2, dtype=tp.float64)
+
+    def inside(x):
+        slope = func.jvp(lambda z: z.sin(), (x,), (one,))[1]
+        return slope * x * x  # after the inner level has ended
+
+    _, tangent = func.jvp(inside, (x,), (one,))
+    assert tp.allclose(tangent, -x.sin() * x * x + 2 * x * x.cos())
+
+
+def test_batched_tangents_written_into_a_view_of_what_has_none() -> None:
+    x = tp.tensor([0.5, 2.0, 3.0], dtype=tp.float64)
+
+    def f(x):
+        y = tp.full((4,), 2.0, dtype=tp.float64)
+        y[1:3].mul_(x[:2])
+        return y * x.sum()
+
+    assert tp.allclose(func.jacfwd(f)(x), func.jacrev(f)(x))
+
+    def g(x):
+        y = x[0] * tp.ones(3, dtype=tp.float64)
+        y[1:].mul_(x[1:])
+        return y
+
+    assert tp.allclose(func.jacfwd(g)(x), func.jacrev(g)(x))

@@ -762,3 +762,30 @@ def test_embedding_leaves_a_row_of_just_the_largest_norm_as_it_is():
     table = tp.tensor([[3.0, 4.0], [6.0, 8.0]])
     tp.nn.functional.embedding(tp.tensor([0, 1]), table, max_norm=5.0)
     assert table[0].tolist() == [3.0, 4.0] and table[1].norm().item() == pytest.approx(5.0)
+
+
+def test_an_index_out_of_range_is_named_where_rows_are_shortened_too():
+    table = tp.ones(3, 2)
+    for at in (3, 300, -1):
+        with pytest.raises(IndexError, match=f"{at}"):
+            tp.nn.functional.embedding(tp.tensor([0, at]), table, max_norm=0.5)
+
+
+def test_sizes_to_interpolate_to_are_checked():
+    x = tp.ones(1, 1, 4, 4)
+    for size in ((0, 4), (4, 4, 4)):
+        with pytest.raises((ValueError, RuntimeError), match="interpolate"):
+            tp.nn.functional.interpolate(x, size=size)
+
+
+@pytest.mark.parametrize("dims", [(2, 0), (1, 0), (-1, -3)])
+def test_dimensions_are_taken_in_any_order(dims):
+    x = tp.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    for keepdim in (False, True):
+        y = x.mean(dims, keepdim)
+        assert y.tolist() == x.detach().numpy().mean(dims, keepdims=keepdim).tolist()
+    (y * y).sum().backward()
+    n = 24 / y.numel()
+    assert tp.allclose(x.grad, (2 * y / n).detach().expand(2, 3, 4))
+    with pytest.raises(ValueError, match="appears twice"):
+        x.sum((0, 1, -3))
