@@ -137,7 +137,10 @@ def page(e: Entry) -> Page:
     merged: dict[str, str] = {}
     for key, text in facts:
         merged[key] = f"{merged[key]}; {text}" if key in merged else text
-    title = public_name(e) if "internal" not in e.home else f"{e.op} (internal)"
+    shown = next((a for a in e.aliases if "." in a and not a.startswith("Tensor.")), None)
+    title = public_name(e)
+    if "internal" in e.home:  # its own name is, an alias may be public
+        title = f"tensorplay.{shown}" if shown else f"{e.op} (internal)"
     return Page(e.op, title, tuple(o.sig.text for o in e.overloads), e.doc, tuple(merged.items()))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import tensorplay
 
 STUBS = Path(__file__).resolve().parent.parent / "generated" / "stubs"
+_DEF = re.compile(r"^ *def (\w+)\(", re.MULTILINE)
 # Not for users: the generator and the tests' helpers have pages of their own where they need them.
 LEFT_OUT = ("tensorplay.codegen", "tensorplay.testing", "tensorplay.cmake", "tensorplay.array_api.")
 
@@ -30,10 +31,9 @@ def modules() -> list[str]:
 
 def ops() -> set[int]:
     """The ops' functions by identity: they have pages of their own, whatever name they are reached by."""
-    tables = [tensorplay._C.functions]
-    tables += [getattr(tensorplay._C, n) for n in ("fft", "internal", "linalg", "nn_functional", "random", "special")
-               if isinstance(getattr(tensorplay._C, n, None), types.ModuleType)]  # fmt: skip
-    return {id(getattr(t, n)) for t in tables for n in dir(t) if not n.startswith("_")}
+    named = {n for stub in STUBS.glob("_ops*.pyi") for n in _DEF.findall(stub.read_text(encoding="utf-8"))}
+    tables = [t for t in vars(tensorplay._C).values() if isinstance(t, types.ModuleType)]
+    return {id(getattr(t, n)) for t in tables for n in dir(t) if n in named}
 
 
 def members(module: types.ModuleType) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def members(module: types.ModuleType) -> dict[str, Any]:
 
 def signature(name: str, value: Any) -> str:
     try:
-        return name + re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))
+        text = re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(value)))
+        return name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations are kept as text
     except (TypeError, ValueError):
         return name
 
@@ -74,7 +75,7 @@ def methods(cls: type) -> dict[str, Any]:
     """Public members that the class brings itself; of Tensor, those that are no ops."""
     made = set()
     if cls is tensorplay.Tensor:
-        made = set(re.findall(r"def (\w+)\(", (STUBS / "_tensor.pyi").read_text(encoding="utf-8")))
+        made = set(_DEF.findall((STUBS / "_tensor.pyi").read_text(encoding="utf-8")))
     found = {n: v for n, v in vars(cls).items() if not n.startswith("_") and n not in made}
     return {n: v for n, v in sorted(found.items()) if inspect.getdoc(v)}
 

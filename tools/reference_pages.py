@@ -53,11 +53,11 @@ def a_to_z(folder: Path, file: OpFile) -> str:
     where = {m[1]: p.stem for p in folder.glob("*.md") for m in SECTION.finditer(p.read_text(encoding="utf-8"))}
     names: dict[str, tuple[Entry, str]] = {}
     for e in file.entries:
-        if "internal" in e.home and not e.method:
-            continue
-        names[e.op] = (e, "")
+        hidden = "internal" in e.home
+        if not hidden or e.method:
+            names[e.op] = (e, "")
         for a in e.aliases:
-            names.setdefault(a.rpartition(".")[2], (e, f"another name of `{e.op}`"))
+            names.setdefault(a.rpartition(".")[2], (e, "" if hidden else f"another name of `{e.op}`"))
     rows = [
         f"| [{name}]({where[e.op]}.md#{e.op}) | {said or e.doc.replace('|', chr(92) + '|')} |"
         for name, (e, said) in sorted(names.items())

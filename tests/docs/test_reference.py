@@ -14,12 +14,17 @@ import tensorplay as tp
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    spec = importlib.util.spec_from_file_location("python_pages", ROOT / "tools" / "python_pages.py")
+def tool_of(name: str) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
+    return tool
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    tool = tool_of("python_pages")
     folder = tmp_path_factory.mktemp("pages")
     assert tool.main(folder) == 0
     return {p.stem.removeprefix("python_"): p.read_text(encoding="utf-8") for p in folder.glob("*.md")}
@@ -42,7 +47,8 @@ def test_every_name_of_a_module_has_a_section(pages: dict[str, str], name: str) 
 
 
 def test_the_top_has_what_is_neither_op_nor_module(pages: dict[str, str]) -> None:
-    ops = set(dir(tp._C.functions))
+    stubs = (ROOT / "generated" / "stubs" / "_ops.pyi").read_text(encoding="utf-8")
+    ops = set(re.findall(r"^ *def (\w+)\(", stubs, flags=re.MULTILINE))
     wanted = {
         n for n in dir(tp)
         if not n.startswith("_") and n not in ops and not isinstance(v := getattr(tp, n), types.ModuleType)
@@ -63,3 +69,19 @@ def test_nothing_is_without_words(pages: dict[str, str]) -> None:
         for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
             said = re.sub(r"```.*?```", "", part, flags=re.DOTALL).split("\n", 1)[1].strip()
             assert said, f"{name}: {part.splitlines()[0]} has no docstring"
+
+
+def test_every_public_op_is_found_by_its_name(root: Path, pages: dict[str, str]) -> None:
+    from codegen.resolve import load
+
+    folder = root / "generated" / "docs"
+    rows = re.findall(r"^\| \[(\w+)\]\((\w+\.md)#(\w+)\) \|", tool_of("reference_pages").a_to_z(
+        folder, load(str(root / "ops.yaml"))[0]
+    ), flags=re.MULTILINE)  # fmt: skip
+    assert [name for name, _, _ in rows] == sorted({name for name, _, _ in rows})
+    for name, page, anchor in rows:
+        assert re.search(rf"^## {anchor}$", (folder / page).read_text(encoding="utf-8"), flags=re.MULTILINE), name
+    homes = (tp._C.functions, tp._C.linalg, tp._C.nn_functional, tp._C.fft, tp._C.special)
+    public = {n for home in homes for n in dir(home) if not n.startswith("_") and not n.endswith("_")}
+    found = {name for name, _, _ in rows} | sections(pages["tensorplay"])  # a few are written by hand
+    assert public <= found, public - found
