@@ -93,7 +93,7 @@ def linalg_ldl_factor(A: Array, hermitian: bool = False) -> tuple[Array, Array, 
     pivots, info = np.empty(A.shape[:-1], dtype=np.int32), np.empty(A.shape[:-2], dtype=np.int32)
     for at in np.ndindex(A.shape[:-2]):
         out[at], pivots[at], info[at] = factor(A[at], lower=1)
-        out[at] = np.tril(out[at]) + np.triu(A[at], 1)
+        out[at] = np.tril(out[at])
     return out, pivots, info
 
 

@@ -9,7 +9,7 @@ OPS = [
         name="bernoulli",
         methods=("bernoulli",),
         out=True,
-        cases=({"input": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (4,)}, "p": 0.3}),
+        cases=({"input": {"shape": (4,)}, "p": 1.0}, {"input": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (4,)}, "p": 0.3}),
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
             Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
@@ -90,7 +90,7 @@ OPS = [
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
         inplace=("normal_",),
-        cases=({"input": {"shape": (2, 3)}},),
+        cases=({"input": {"shape": (2, 3)}, "mean": 2.0, "std": 0.0}, {"input": {"shape": (2, 3)}}),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("mean", "float", 0.0), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
@@ -148,7 +148,7 @@ OPS = [
         name="random",
         home="internal",
         inplace=("random_",),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "to": 5}, {"input": {"shape": (2, 3)}, "from_": -2, "to": 9}),
+        cases=({"input": {"shape": (2, 3)}, "from_": 3, "to": 4}, {"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "to": 5}, {"input": {"shape": (2, 3)}, "from_": -2, "to": 9}),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
@@ -159,7 +159,7 @@ OPS = [
     Op(
         name="random_between",
         home="internal",
-        cases=({"input": {"shape": (2, 3)}, "low": 0, "high": 5},),
+        cases=({"input": {"shape": (2, 3)}, "low": 3, "high": 4}, {"input": {"shape": (2, 3)}, "low": 0, "high": 5}),
         forms=[
             Form(args=(("input", "Tensor"), ("low", "int"), ("high", "int"), ("generator", "generator?")), results=("out",)),
         ],
@@ -176,7 +176,7 @@ OPS = [
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
         inplace=("uniform_",),
-        cases=({"input": {"shape": (2, 3)}},),
+        cases=({"input": {"shape": (2, 3)}, "low": 2.0, "high": 2.0}, {"input": {"shape": (2, 3)}}),
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("low", "float", 0.0), ("high", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),

@@ -51,6 +51,8 @@ def _applicable(op: Op) -> Iterator[tuple[str, Callable[[Op], None]]]:
             yield "shapes", values.check_shapes
             yield "dtypes", values.check_dtypes
         yield "layouts", values.check_layouts
+    if drawn and any(f.tests for f in op.forms) and values.form_of(op):
+        yield "form", values.check_form
     if drawn and any(a[1].startswith("Tensor") for f in op.forms for a in f.args):
         yield "batching", batching.check_batching
     if op.edges and referenced:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorplay as tp
+from tensorplay.codegen import numpy_ops
+from tensorplay.codegen.numpy_random import GENERATOR
 
 from .inputs import COMPLEX, FLOATS, INTEGERS, Sample, argument_types, reference, reference_or_none, samples
 from .rows import Op, array, call, compare, held_to, results, tensor
@@ -21,6 +24,49 @@ def check_values(op: Op) -> None:
         compare(op, got, want, s.text, held_to(s, got))
         seen += 1
     assert seen or not any(f.like for f in op.forms), f"{op.name}: no sample could be compared with its reference"
+
+
+def form_of(op: Op) -> Callable[..., Any] | None:
+    """The plain NumPy form that `check` compares an entry with where no call of NumPy is its reference."""
+    if op.package:
+        return None
+    form: Callable[..., Any] | None = numpy_ops.find(op.name, None)
+    return form
+
+
+def check_form(op: Op) -> None:
+    """The compiled op against its NumPy form; of what draws, the cases that come out alike whatever is drawn."""
+    form = form_of(op)
+    assert form is not None
+    seen = 0
+    for s in samples(op):
+        if s.form.like or s.form.values:
+            continue
+        given = _of_the_form(s)
+        want = results(form(*given.values()))
+        if "generator" in given:
+            other = results(form(*{**given, "generator": GENERATOR}.values()))
+            if not all(np.array_equal(a, b) for a, b in zip(want, other, strict=True)):
+                continue
+        got = call(op, s, {k: tensor(v) for k, v in s.given.items()})
+        compare(op, got, want, s.text, held_to(s, got))
+        seen += 1
+    if not seen:
+        import pytest
+
+        pytest.skip(f"{op.name}: every draw is another")
+
+
+def _of_the_form(s: Sample) -> dict[str, Any]:
+    """All arguments in order, one number for int[2] as two of them."""
+    given: dict[str, Any] = {}
+    for name, type_, *rest in s.form.args:
+        v = s.given.get(name, rest[0] if rest else None)
+        count = type_.replace("?", "").removeprefix("int[").removesuffix("]")
+        if count.isdigit() and isinstance(v, int):
+            v = (v,) * int(count)
+        given[name] = v.astype(np.float64) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
+    return given
 
 
 def check_shapes(op: Op) -> None:
