@@ -1,5 +1,7 @@
 // backward() and grad(): every check of their arguments, then one engine pass. Knows no op and no node by name.
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "ops/wiring.h"
 #include "python/function.h"
@@ -191,40 +193,54 @@ void refuse_in_transform(const char* op) {
 // ---- the pass that runs on this thread, as Python sees it ------------------------------------------------------------
 class PassScope {
  public:
-  PassScope(std::span<const Edge> roots, bool fills_leaves)
-      : roots_(roots), id_(++last_id), outer_(current), fills_leaves_(fills_leaves) {
+  PassScope(std::span<const Edge> roots, std::span<const Edge> inputs)
+      : roots_(roots), inputs_(inputs), id_(++last_id), outer_(current) {
     current = this;
   }
   ~PassScope() { current = outer_; }
   PassScope(const PassScope&) = delete;
   std::uint64_t id() const { return id_; }
   /// backward() without inputs=: every leaf that is reached gets its .grad.
-  bool fills_leaves() const { return fills_leaves_; }
-  /// Whether a gradient may reach `n`: the graph is walked once, when somebody first asks.
+  bool fills_leaves() const { return inputs_.empty(); }
+  /// Whether a gradient may reach `n` on its way to what is asked for: the graph is walked once, when somebody first asks.
   bool reaches(Node* n) {
-    if (!walked_) {
-      walked_ = true;
-      std::vector<Node*> next;
-      const auto visit = [&](const Edge& e) {
-        if (e.node && reached_.insert(e.node.get()).second) next.push_back(e.node.get());
-      };
-      for (const Edge& e : roots_) visit(e);
-      while (!next.empty()) {
-        Node* at = next.back();
-        next.pop_back();
-        for (const Edge& e : at->next_edges()) visit(e);
-      }
-    }
+    if (!walked_) walk();
     return reached_.count(n);
   }
   static thread_local PassScope* current;
 
  private:
+  void walk() {
+    walked_ = true;
+    std::unordered_map<Node*, std::vector<Node*>> users;
+    std::vector<Node*> next;
+    const auto visit = [&](Node* node) {
+      if (node && reached_.insert(node).second) next.push_back(node);
+    };
+    for (const Edge& e : roots_) visit(e.node.get());
+    while (!next.empty()) {
+      Node* at = next.back();
+      next.pop_back();
+      for (const Edge& e : at->next_edges()) {
+        visit(e.node.get());
+        if (e.node && !inputs_.empty()) users[e.node.get()].push_back(at);
+      }
+    }
+    if (inputs_.empty()) return;
+    const std::unordered_set<Node*> all = std::exchange(reached_, {});
+    for (const Edge& e : inputs_)
+      if (all.count(e.node.get())) visit(e.node.get());
+    while (!next.empty()) {
+      Node* at = next.back();
+      next.pop_back();
+      for (Node* user : users[at]) visit(user);
+    }
+  }
+
   static thread_local std::uint64_t last_id;
-  std::span<const Edge> roots_;
+  std::span<const Edge> roots_, inputs_;
   std::uint64_t id_;
   PassScope* outer_;
-  bool fills_leaves_;
   bool walked_ = false;
   std::unordered_set<Node*> reached_;
 };
@@ -305,7 +321,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
                       " is the same for all samples of a vmap that the outputs are batched by, so its gradient "
                       "would be summed over them; use tensorplay.func.grad, or expand it inside the mapped function");
 
-    PassScope scope(view(roots.edges), false);
+    PassScope scope(view(roots.edges), inputs.edges);
     std::vector<TensorRef> result = Engine::run({.roots = view(roots.edges),
                                                  .seeds = view(roots.seeds),
                                                  .root_tensors = view(roots.tensors),
@@ -460,7 +476,7 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
           "to None after use to break the cycle and avoid the leak.",
           1) < 0)
     return nullptr;
-  PassScope scope(view(roots.edges), wanted.edges.empty());
+  PassScope scope(view(roots.edges), wanted.edges);
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),
                .root_tensors = view(roots.tensors),

@@ -257,3 +257,16 @@ def test_increment_version() -> None:
     with tp.inference_mode():
         t = const(1.0)
     graph.increment_version(t)
+
+
+def test_a_multi_grad_hook_waits_for_what_the_pass_runs_alone() -> None:
+    a, b = leaf(2.0), leaf(3.0)
+    y, z = a * 2, b * 3
+    seen: list = []
+    graph.register_multi_grad_hook((y, z), lambda grads: seen.append([g is not None for g in grads]))
+    w = (y * z).sum()
+    for inputs in ([y], [z], [a]):
+        tp.autograd.grad(w, inputs, retain_graph=True)
+    w.backward(inputs=[b], retain_graph=True)
+    w.backward()
+    assert seen == [[True, False], [False, True], [True, False], [False, True], [True, True]]
