@@ -577,6 +577,10 @@ constexpr OpSchema kOuterSchema{"outer", "outer(Tensor input, Tensor vec2) -> Te
 
 template <class V>
 V outer_compose(const V& input, const V& vec2) {
+  if (TP_UNLIKELY(!(ndim(input) == std::int64_t(1))))
+    refuse(kOuterSchema.name, ErrorKind::Value, "input must have 1 dimension; it is {}", {shape(input)});
+  if (TP_UNLIKELY(!(ndim(vec2) == std::int64_t(1))))
+    refuse(kOuterSchema.name, ErrorKind::Value, "vec2 must have 1 dimension; it is {}", {shape(vec2)});
   return mul(unsqueeze(input, std::int64_t(1)), unsqueeze(vec2, std::int64_t(0)));
 }
 }  // namespace
