@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import derive, presence
+from . import derive, kinds, presence
 from . import formula as F
 from . import load as L
 from .across import across, check_kernels, kernels_reached
 from .errors import Diagnostics
+from .functions import FUNCTIONS
 from .holomorphic import serves_complex
 from .markers import Declared
 from .model import (
@@ -185,6 +186,13 @@ class _EntryResolver(Differentiation, Facts):
         if xor is not None and "dtypes" not in self.raw.keys:
             hint = "a power is written **; if bits are meant, say dtypes: [bool, int]"
             self.check.fault("E207", expr, xor.span, "expr: '^' is the exclusive or of integers", hint)
+        given = {a.name: kinds.of_type(a.type) for a in sig.args}
+        for n in F.walk(expr.node) if "dtypes" not in self.raw.keys else ():
+            called = FUNCTIONS.get(n.func) if isinstance(n, F.Call) and n.func != "int" else None
+            if called and called.kind == "int" and any(kinds.of(x, given) in ("any", "float") for x in F.children(n)):
+                text = f"expr: '{F.to_text(n)}' is of whole numbers, and nothing says that the op takes no others"
+                self.fault("E207", expr.loc, text, "dtypes: [bool, int]")
+                break
         self.unread(sig, {*F.names(expr.node)}, "expr", [(expr.loc, "expr")])
         try:
             path = () if self.raw.op in self.world.base else (self.raw.op,)

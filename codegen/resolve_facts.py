@@ -165,9 +165,8 @@ class Facts(Resolver):
                         else f"the derivative of '{name}', {d.formula.text},"
                     )
                     hint = "write the formula with the result, or pay for a copy: 'inplace: save_copy', or drop it"
-                    self.fault(
-                        "E301", loc, f"{e.op}_ overwrites '{first}', but {what} reads it", hint, [(d.loc, "read here")]
-                    )
+                    notes = [(d.loc, "read here"), *self.sig_notes()]
+                    self.fault("E301", loc, f"{e.op}_ overwrites '{first}', but {what} reads it", hint, notes)
                     return
 
     def used_names(self, overloads: list[Overload]) -> None:
