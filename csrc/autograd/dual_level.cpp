@@ -1,6 +1,9 @@
 // The open forward levels of a thread, each with the chain of its tangents.
 #include "autograd/dual_level.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "autograd/engine.h"
 #include "core/errors.h"
 
@@ -24,13 +27,37 @@ std::vector<Open>& levels_here() {
   thread_local Levels levels;
   return levels.open;
 }
-/// Whether elements share memory, as those of an expanded tensor.
-bool repeats(const TensorRef& t) {
-  if (t->is_batched()) return false;
-  const Storage& s = t->storage();
+/// Whether elements may share memory, as those of expanded tensors and of windows.
+bool repeats(const Storage& s) {
+  InlineVec<std::pair<std::int64_t, std::int64_t>, 6> dims;  // stride, size
   for (int i = 0; i < s.dim(); ++i)
-    if (s.stride(i) == 0 && s.size(i) > 1) return true;
+    if (s.size(i) > 1) dims.push_back({s.stride(i), s.size(i)});
+  std::sort(dims.begin(), dims.end());
+  std::int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
   return false;
+}
+
+bool alike(const Storage& a, const Storage& b) {
+  for (int i = 0; i < a.dim(); ++i)
+    if (a.size(i) > 1 && a.stride(i) != b.stride(i)) return false;
+  return true;
+}
+
+/// The tangent in memory laid out as its tensor's: what is a view of one is then a view of the other, and writing through
+/// it reaches both.
+TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
+  if (t->is_batched() || tangent->is_batched() || !(t->sizes() == tangent->sizes())) return tangent;
+  const Storage& s = t->storage();
+  if (alike(s, tangent->storage()) || repeats(s) || s.numel() == 0) return tangent;
+  std::int64_t last = 0;
+  for (int i = 0; i < s.dim(); ++i) last += (s.size(i) - 1) * s.stride(i);
+  const TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, tangent->dtype()));
+  const TensorRef whole = engine_ops.as_strided_scatter_graph(flat, tangent, s.sizes(), s.strides(), 0);
+  return engine_ops.as_strided_graph(whole, s.sizes(), s.strides(), 0);
 }
 
 std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
@@ -90,8 +117,7 @@ void exit_level(std::uint32_t level) {
 }
 
 void attach_tangent(const TensorRef& t, TensorRef tangent, std::uint32_t level) {
-  // An expanded tangent could not be written in place, as its tensor can.
-  if (tangent && repeats(tangent) && !repeats(t)) tangent = engine_ops.clone_graph(tangent);
+  if (tangent) tangent = laid_out_as(t, std::move(tangent));
   AutogradMeta& m = t->ensure_meta();
   Tangent** at = &m.tangents;
   while (*at && (*at)->level > level) at = &(*at)->outer;

@@ -540,3 +540,17 @@ def test_a_hook_of_a_node_that_returns_another_size_is_refused() -> None:
     z.grad_fn.register_hook(lambda inputs, outputs: (tp.ones(7, dtype=F64), None))
     with pytest.raises(RuntimeError, match="changed the size of value"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize("make", [tp.linalg.cholesky, tp.linalg.inv, lambda a: tp.linalg.qr(a)[0], lambda a: a.t()])
+def test_a_tangent_is_laid_out_as_its_tensor(make: Any) -> None:
+    """What shows one as a view shows the other so too, and writing through it reaches both."""
+    a = tp.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=tp.float64)
+    with forward_ad.dual_level():
+        x = make(forward_ad.make_dual(a, tp.tensor([[1.0, 2.0], [2.0, 5.0]], dtype=tp.float64))) * 1.0
+        assert forward_ad.unpack_dual(x).tangent.stride() == x.stride()
+        flat = x.t().view(-1) if x.t().is_contiguous() else x.view(-1)
+        flat[1:].zero_()
+        assert tp.equal(forward_ad.unpack_dual(x).tangent.ne(0).sum(), tp.tensor(1))
+        window = forward_ad.make_dual(a.view(-1).unfold(0, 2, 1), tp.arange(6.0, dtype=tp.float64).view(3, 2))
+        assert forward_ad.unpack_dual(window * 1.0).tangent.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
