@@ -19,6 +19,7 @@ function(tp_add_kernels isa)
   target_compile_options(${target} PRIVATE
     -O3 -fno-math-errno -fno-trapping-math ${TP_KERNEL_ARITHMETIC} -ftls-model=initial-exec ${ARGN})
   target_include_directories(${target} PRIVATE ${TP_INCLUDE_ROOTS})
+  tp_precompile(${target})
   set(TP_KERNEL_OBJECTS ${TP_KERNEL_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()
 
