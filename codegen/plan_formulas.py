@@ -89,8 +89,10 @@ class Formulas:
         self.helpers: list[Function] = []
         self.uses: set[Use] = set()
         self.joints: list[Joint] = []
+        self.together: tuple[Loop, Spec, tuple[str, ...]] | None = None
         if x.has_node:
             self.plan_formulas()
+            self.plan_together()
             self.plan_joints()
             self.plan_slots()
 
@@ -128,6 +130,14 @@ class Formulas:
             self.uses |= f.uses
             if f.constant is None:
                 self.helpers.append(f.function)
+
+    def plan_together(self) -> None:
+        """The loop that serves when every gradient is asked for."""
+        if self.e is None or any(f.loop is None or f.factor for f in self.formulas.values()):
+            return
+        if self.formulas.keys() == {a.name for a in self.x.recorded}:
+            deriv = ((a, self.x.o.deriv[a].formula) for a in self.formulas)
+            self.together = self.e.gradients({a: d.node for a, d in deriv if d is not None})
 
     def partial(self, a: Arg, d: Node, text: str) -> Formula:
         """An elementwise partial: strong_mul(conj(d), g), fused for memory and as ops for tensors."""

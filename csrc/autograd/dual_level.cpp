@@ -1,7 +1,6 @@
 // The open forward levels of a thread, each with the chain of its tangents.
 #include "autograd/dual_level.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "autograd/engine.h"
@@ -27,20 +26,6 @@ std::vector<Open>& levels_here() {
   thread_local Levels levels;
   return levels.open;
 }
-/// Whether elements may share memory, as those of expanded tensors and of windows.
-bool repeats(const Storage& s) {
-  InlineVec<std::pair<std::int64_t, std::int64_t>, 6> dims;  // stride, size
-  for (int i = 0; i < s.dim(); ++i)
-    if (s.size(i) > 1) dims.push_back({s.stride(i), s.size(i)});
-  std::sort(dims.begin(), dims.end());
-  std::int64_t reach = 0;
-  for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return true;
-    reach += (size - 1) * stride;
-  }
-  return false;
-}
-
 bool alike(const Storage& a, const Storage& b) {
   for (int i = 0; i < a.dim(); ++i)
     if (a.size(i) > 1 && a.stride(i) != b.stride(i)) return false;
@@ -52,7 +37,7 @@ bool alike(const Storage& a, const Storage& b) {
 TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
   if (t->is_batched() || tangent->is_batched() || !(t->sizes() == tangent->sizes())) return tangent;
   const Storage& s = t->storage();
-  if (alike(s, tangent->storage()) || repeats(s) || s.numel() == 0) return tangent;
+  if (alike(s, tangent->storage()) || may_repeat(s.sizes(), s.strides()) || s.numel() == 0) return tangent;
   std::int64_t last = 0;
   for (int i = 0; i < s.dim(); ++i) last += (s.size(i) - 1) * s.stride(i);
   const TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, tangent->dtype()));
@@ -85,7 +70,6 @@ std::uint32_t current_level() {
   const std::vector<Open>& open = levels_here();
   return open.empty() ? 0 : open.back().number;
 }
-bool is_open(std::uint32_t level) { return find(level) != nullptr; }
 
 std::uint32_t enter_level(bool exclusive) {
   std::vector<Open>& open = levels_here();

@@ -136,6 +136,26 @@ void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
       T(-100)) - m::maximum(m::log(input[i]), T(-100)), g[i]);
 }
 
+// bce_probs, gradients of input, target at once
+template <class T>
+void bce_probs_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  const T* g = reinterpret_cast<const T*>(data[2]);
+  const T* input = reinterpret_cast<const T*>(data[3]);
+  const T* target = reinterpret_cast<const T*>(data[4]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = m::log(input[i]);
+    const T s1 = T(1) - input[i];
+    const T s0 = m::log1p(-input[i]);
+    to[i] = m::strong_mul(m::where<T>(s2 < T(-100), T(0), m::where<T>(s2 == T(-100), (T(-0.5) * target[i]) / input[i],
+        (-target[i]) / input[i])) - m::where<T>(s0 < T(-100), T(0), m::where<T>(s0 == T(-100),
+        (T(-0.5) * (T(1) - target[i])) / s1, (target[i] - T(1)) / s1)), g[i]);
+    to1[i] = m::strong_mul(m::maximum(s0, T(-100)) - m::maximum(s2, T(-100)), g[i]);
+  }
+}
+
 // chebyshev_t: out = chebyshev_t(x, degree, order)
 template <class T>
 void chebyshev_t(std::int64_t n, char* const* data, const Scalar* params) {
@@ -441,6 +461,7 @@ extern const LoopSet binary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_probs<float>, bce_probs<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_input<float>, bce_probs_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_target<float>, bce_probs_vjp_target<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjps<float>, bce_probs_vjps<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_t<float>, chebyshev_t<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_t_vjp_x<float>, chebyshev_t_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_u<float>, chebyshev_u<double>, nullptr, nullptr}},

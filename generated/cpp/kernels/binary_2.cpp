@@ -287,6 +287,22 @@ void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       g[i]);
 }
 
+// ldexp, gradients of input, other at once
+template <class T>
+void ldexp_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  const T* g = reinterpret_cast<const T*>(data[2]);
+  const T* input = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[4]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::exp2(other[i]);
+    to[i] = m::strong_mul(s0, g[i]);
+    to1[i] = m::strong_mul((T(0.6931471805599453) * s0) * input[i], g[i]);
+  }
+}
+
 // legendre_p: out = legendre_p(x, degree, order)
 template <class T>
 void legendre_p(std::int64_t n, char* const* data, const Scalar* params) {
@@ -407,6 +423,7 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, ldexp<float>, ldexp<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_input<float>, ldexp_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_other<float>, ldexp_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjps<float>, ldexp_vjps<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p<float>, legendre_p<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p_vjp_x<float>, legendre_p_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp<float>, logaddexp<double>, nullptr, nullptr}},

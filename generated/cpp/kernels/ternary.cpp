@@ -125,6 +125,27 @@ void bce_logits_weighted_vjp_pos_weight(std::int64_t n, char* const* data, const
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(target[i] * m::logaddexp(-input[i], T(0)), g[i]);
 }
 
+// bce_logits_weighted, gradients of input, target, pos_weight at once
+template <class T>
+void bce_logits_weighted_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  T* to2 = reinterpret_cast<T*>(data[2]);
+  const T* g = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[4]);
+  const T* target = reinterpret_cast<const T*>(data[5]);
+  const T* pos_weight = reinterpret_cast<const T*>(data[6]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = -input[i];
+    const T s1 = pos_weight[i] - T(1);
+    const T s0 = m::logaddexp(s2, T(0));
+    to[i] = m::strong_mul(T(1) - target[i] - (m::sigmoid(s2) * (T(1) + (s1 * target[i]))), g[i]);
+    to1[i] = m::strong_mul(s1 * s0 - input[i], g[i]);
+    to2[i] = m::strong_mul(target[i] * s0, g[i]);
+  }
+}
+
 // clamp_between: out = clamp(input, min, max)
 template <class T>
 void clamp_between(std::int64_t n, char* const* data, const Scalar*) {
@@ -293,6 +314,7 @@ extern const LoopSet ternary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_input<float>, bce_logits_weighted_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_target<float>, bce_logits_weighted_vjp_target<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_pos_weight<float>, bce_logits_weighted_vjp_pos_weight<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjps<float>, bce_logits_weighted_vjps<double>, nullptr, nullptr}},
     {{nullptr, clamp_between<std::int32_t>, clamp_between<std::int64_t>, clamp_between<std::uint64_t>, clamp_between<float>, clamp_between<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_input<float>, clamp_between_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_min<float>, clamp_between_vjp_min<double>, nullptr, nullptr}},

@@ -359,7 +359,7 @@ void gelu_tanh(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
-      (T(0.5) * input[i]) * (T(1) + m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3)))));
+      (T(0.5) * input[i]) * (T(1) + m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi<3>(input[i])))));
 }
 
 // gelu_tanh, gradient of input: strong_mul(0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input, g)
@@ -370,7 +370,7 @@ void gelu_tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3))));
+    const T s0 = m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi<3>(input[i]))));
     to[i] = m::strong_mul(T(0.5) * (T(1) + s0) + (((T(0.3989422804014327) * (T(1) - m::square(s0))) * (T(1) + (T(0.134145) * m::square(input[i])))) * input[i]), g[i]);
   }
 }

@@ -302,7 +302,7 @@ void rsqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi(out[i], 3)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi<3>(out[i])), g[i]);
 }
 
 // scaled_modified_bessel_k0: out = scaled_modified_bessel_k0(input)

@@ -24,6 +24,7 @@ enum : int {
   kBceProbs,
   kBceProbsVjpInput,
   kBceProbsVjpTarget,
+  kBceProbsVjps,
   kChebyshevT,
   kChebyshevTVjpX,
   kChebyshevU,
@@ -434,6 +435,7 @@ namespace {
 constexpr ElementwiseSpec kBceProbsSpec{&BceProbsBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
+constexpr ElementwiseSpec kBceProbsVjpsSpec{&BceProbsBackward::schema_v1, 3};
 
 TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
   if (TensorRef fast = fused(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &input, &target})) return fast;
@@ -497,6 +499,13 @@ GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 2> all;
+  if (needs(*this, 0) && needs(*this, 1) &&
+      kernels::elementwise_together(kBceProbsVjpsSpec, loops[kBceProbsVjps], all, {&g, &saved(0), &saved(1)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &saved(0), &saved(1)}),
         input_shape(0), input_dtype(0));

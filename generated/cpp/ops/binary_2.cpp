@@ -37,6 +37,7 @@ enum : int {
   kLdexp,
   kLdexpVjpInput,
   kLdexpVjpOther,
+  kLdexpVjps,
   kLegendreP,
   kLegendrePVjpX,
   kLogaddexp,
@@ -1001,6 +1002,7 @@ namespace {
 constexpr ElementwiseSpec kLdexpSpec{&LdexpBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
+constexpr ElementwiseSpec kLdexpVjpsSpec{&LdexpBackward::schema_v1, 3};
 
 TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
@@ -1094,6 +1096,13 @@ GradVec LdexpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 2> all;
+  if (needs(*this, 0) && needs(*this, 1) &&
+      kernels::elementwise_together(kLdexpVjpsSpec, loops[kLdexpVjps], all, {&g, &saved(0), &saved(1)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &saved(1)}), input_shape(0),
         input_dtype(0));

@@ -23,6 +23,7 @@ enum : int {
   kBceLogitsWeightedVjpInput,
   kBceLogitsWeightedVjpTarget,
   kBceLogitsWeightedVjpPosWeight,
+  kBceLogitsWeightedVjps,
   kClampBetween,
   kClampBetweenVjpInput,
   kClampBetweenVjpMin,
@@ -387,6 +388,7 @@ constexpr ElementwiseSpec kBceLogitsWeightedSpec{&BceLogitsWeightedBackward::sch
 constexpr ElementwiseSpec kBceLogitsWeightedVjpInputSpec{&BceLogitsWeightedBackward::schema_v1, 4};
 constexpr ElementwiseSpec kBceLogitsWeightedVjpTargetSpec{&BceLogitsWeightedBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceLogitsWeightedVjpPosWeightSpec{&BceLogitsWeightedBackward::schema_v1, 3};
+constexpr ElementwiseSpec kBceLogitsWeightedVjpsSpec{&BceLogitsWeightedBackward::schema_v1, 4};
 
 TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
     const TensorRef& pos_weight) {
@@ -463,6 +465,15 @@ GradVec BceLogitsWeightedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 3> all;
+  if (needs(*this, 0) && needs(*this, 1) && needs(*this, 2) &&
+      kernels::elementwise_together(kBceLogitsWeightedVjpsSpec, loops[kBceLogitsWeightedVjps], all, {&g, &saved(0),
+          &saved(1), &saved(2)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    grads[2] = fit(std::move(all[2]), input_shape(2), input_dtype(2));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g,
         &saved(0), &saved(1), &saved(2)}), input_shape(0), input_dtype(0));
