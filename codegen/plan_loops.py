@@ -201,9 +201,8 @@ class LoopBuilder:
 
     def build(
         self, name: str, comment: str, exprs: Sequence[Node], inputs: tuple[str, ...], out: str, allowed: set[str],
-        strong_g: bool = False, conj: bool = False,
     ) -> Loop:  # fmt: skip
-        """A loop with one result for each expression; with strong_g it is strong_mul(conj(expression), g)."""
+        """A loop with one result for each expression."""
         exprs = [expand(e) for e in exprs]
         lets, bodies = cse(exprs)
         self.params: dict[str, LoopParam] = {}
@@ -230,7 +229,7 @@ class LoopBuilder:
                 self.locals[let] = t.kind if t.kind != "N" else "T"
                 ctype = {"T": "T", "R": "R", "B": "bool", "N": "T"}[t.kind]
                 statements.append(f"const {ctype} {let} = {t.text if t.kind != 'N' else self.typed(t, 'T')};")
-        values = [self.result(self.emit(b), out, strong_g, conj) for b in bodies]
+        values = [self.result(self.emit(b), out) for b in bodies]
         ins = tuple(LoopInput(self.var(i), "std::uint8_t" if i in self.masks else "T") for i in inputs)
         text = " ".join([*self.pre, *statements, *values])
         pre = list(self.pre)
@@ -252,10 +251,7 @@ class LoopBuilder:
             tuple(values[1:]),
         )
 
-    def result(self, t: _Text, out: str, strong_g: bool, conj: bool) -> str:
-        if strong_g:
-            d = self.cast(t, "T")
-            return f"m::strong_mul({'m::conj(' + d + ')' if conj else d}, {self.element('g')})"
+    def result(self, t: _Text, out: str) -> str:
         if out == "bool":
             return self.as_bool(t).text
         if out == "T":

@@ -173,7 +173,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.logaddexp", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.logaddexp", kind="name"),
         ],
     ),
     Op(
@@ -185,7 +185,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.logaddexp2", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.logaddexp2", kind="name"),
         ],
     ),
 ]

@@ -24,8 +24,9 @@ void add_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
+  const T c0 = m::conj(alpha);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(alpha), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(c0, g[i]);
 }
 
 // atan2: out = atan2(input, other)
@@ -46,8 +47,8 @@ void atan2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
-      other[i] / (m::square(input[i]) + m::square(other[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
+      m::strong_mul(other[i] / (m::square(input[i]) + m::square(other[i])), g[i]));
 }
 
 // atan2, gradient of other: strong_mul(where(input == 0 and other == 0, 0, -input / (input**2 + other**2)), g)
@@ -58,8 +59,8 @@ void atan2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
-      (-input[i]) / (m::square(input[i]) + m::square(other[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
+      m::strong_mul((-input[i]) / (m::square(input[i]) + m::square(other[i])), g[i]));
 }
 
 // bce_logits: out = (1 - target) * input + logaddexp(-input, 0)
@@ -270,7 +271,7 @@ void clamp_max_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > max[i], T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], T(0), g[i]);
 }
 
 // clamp_max, gradient of max: strong_mul(where(input > max, 1, 0), g)
@@ -281,7 +282,7 @@ void clamp_max_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > max[i], T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], g[i], T(0));
 }
 
 // clamp_min: out = where(input < min, min, input)
@@ -302,7 +303,7 @@ void clamp_min_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < min[i], T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], T(0), g[i]);
 }
 
 // clamp_min, gradient of min: strong_mul(where(input < min, 1, 0), g)
@@ -313,7 +314,7 @@ void clamp_min_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < min[i], T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], g[i], T(0));
 }
 
 // copysign: out = copysign(input, other)
@@ -396,8 +397,7 @@ void fmax_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= other[i]) | m::isnan(other[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= other[i]) | m::isnan(other[i]), g[i], T(0));
 }
 
 // fmax, gradient of other: strong_mul(where(input >= other or isnan(other), 0, 1), g)
@@ -408,8 +408,7 @@ void fmax_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= other[i]) | m::isnan(other[i]),
-      T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= other[i]) | m::isnan(other[i]), T(0), g[i]);
 }
 
 // fmin: out = fmin(input, other)
@@ -430,8 +429,7 @@ void fmin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] <= other[i]) | m::isnan(other[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= other[i]) | m::isnan(other[i]), g[i], T(0));
 }
 
 // fmin, gradient of other: strong_mul(where(input <= other or isnan(other), 0, 1), g)
@@ -442,8 +440,7 @@ void fmin_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] <= other[i]) | m::isnan(other[i]),
-      T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= other[i]) | m::isnan(other[i]), T(0), g[i]);
 }
 
 }  // namespace

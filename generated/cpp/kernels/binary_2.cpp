@@ -161,8 +161,8 @@ void hypot_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* out = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), input[i] / out[i]),
-      g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(out[i] == T(0), T(0), m::strong_mul(input[i] / out[i],
+      g[i]));
 }
 
 // hypot, gradient of other: strong_mul(where(out == 0, 0, other / out), g)
@@ -173,8 +173,8 @@ void hypot_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[2]);
   const T* out = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), other[i] / out[i]),
-      g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(out[i] == T(0), T(0), m::strong_mul(other[i] / out[i],
+      g[i]));
 }
 
 // igamma: out = igamma(input, other)
@@ -337,28 +337,30 @@ void logaddexp(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp(input[i], other[i]);
 }
 
-// logaddexp, gradient of input: strong_mul(where(out == -inf, 0, exp(input - out)), g)
+// logaddexp, gradient of input: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(input - other)), g)
 template <class T>
 void logaddexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp(input[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])), m::strong_mul(m::sigmoid(input[i] - other[i]),
+      g[i]));
 }
 
-// logaddexp, gradient of other: strong_mul(where(out == -inf, 0, exp(other - out)), g)
+// logaddexp, gradient of other: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(other - input)), g)
 template <class T>
 void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp(other[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])), m::strong_mul(m::sigmoid(other[i] - input[i]),
+      g[i]));
 }
 
 // logaddexp2: out = logaddexp2(input, other)
@@ -371,28 +373,30 @@ void logaddexp2(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp2(input[i], other[i]);
 }
 
-// logaddexp2, gradient of input: strong_mul(where(out == -inf, 0, exp2(input - out)), g)
+// logaddexp2, gradient of input: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453)), g)
 template <class T>
 void logaddexp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(input[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])),
+      m::strong_mul(m::sigmoid((input[i] - other[i]) * T(0.6931471805599453)), g[i]));
 }
 
-// logaddexp2, gradient of other: strong_mul(where(out == -inf, 0, exp2(other - out)), g)
+// logaddexp2, gradient of other: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453)), g)
 template <class T>
 void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(other[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])),
+      m::strong_mul(m::sigmoid((other[i] - input[i]) * T(0.6931471805599453)), g[i]));
 }
 
 }  // namespace

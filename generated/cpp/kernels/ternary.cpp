@@ -166,8 +166,7 @@ void clamp_between_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= min[i]) & (input[i] <= max[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) & (input[i] <= max[i]), g[i], T(0));
 }
 
 // clamp_between, gradient of min: strong_mul(where(not (input >= min or isnan(input)) and min < max, 1, 0), g)
@@ -179,8 +178,8 @@ void clamp_between_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(!((input[i] >=
-      min[i]) | m::isnan(input[i])) & (min[i] < max[i]), T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(!((input[i] >=
+      min[i]) | m::isnan(input[i])) & (min[i] < max[i]), g[i], T(0));
 }
 
 // clamp_between, gradient of max: strong_mul(where(not (input <= max and min <= max or isnan(input)), 1, 0), g)
@@ -192,19 +191,23 @@ void clamp_between_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(!(((input[i] <= max[i]) & (min[i] <=
-      max[i])) | m::isnan(input[i])), T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(!(((input[i] <= max[i]) & (min[i] <=
+      max[i])) | m::isnan(input[i])), g[i], T(0));
 }
 
-// lerp: out = input + weight * (end - input)
+// lerp: out = where(abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))
 template <class T>
 void lerp(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* end_ = reinterpret_cast<const T*>(data[2]);
   const T* weight = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] + (weight[i] * (end_[i] - input[i]));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = end_[i] - input[i];
+    to[i] = m::where<T>(m::abs(weight[i]) < R(0.5), input[i] + (weight[i] * s0), end_[i] - (s0 * (T(1) - weight[i])));
+  }
 }
 
 // lerp, gradient of input: strong_mul(conj(1 - weight), g)
@@ -256,7 +259,7 @@ void masked_fill_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i] != 0, T(0), g[i]);
 }
 
 // masked_fill, gradient of value: strong_mul(conj(where(mask, 1, 0)), g)
@@ -266,7 +269,7 @@ void masked_fill_vjp_value(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i] != 0, g[i], T(0));
 }
 
 // where: out = where(condition, input, other)
@@ -287,7 +290,7 @@ void where_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i] != 0, g[i], T(0));
 }
 
 // where, gradient of other: strong_mul(conj(where(condition, 0, 1)), g)
@@ -297,7 +300,7 @@ void where_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i] != 0, T(0), g[i]);
 }
 
 }  // namespace
@@ -319,7 +322,7 @@ extern const LoopSet ternary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_input<float>, clamp_between_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_min<float>, clamp_between_vjp_min<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_max<float>, clamp_between_vjp_max<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lerp<float>, lerp<double>, lerp<c64>, lerp<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, lerp<float>, lerp<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_input<float>, lerp_vjp_input<double>, lerp_vjp_input<c64>, lerp_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_end<float>, lerp_vjp_end<double>, lerp_vjp_end<c64>, lerp_vjp_end<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_weight<float>, lerp_vjp_weight<double>, lerp_vjp_weight<c64>, lerp_vjp_weight<c128>}},

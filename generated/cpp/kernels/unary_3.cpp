@@ -24,8 +24,8 @@ void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
-      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(0),
+      m::strong_mul(T(0.16666666666666666), g[i])));
 }
 
 // hardswish: out = input * clamp(input + 3, 0, 6) / 6
@@ -73,8 +73,8 @@ void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
   const T min_val = scalar_to<T>(params[0]);
   const T max_val = scalar_to<T>(params[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
-      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, T(0), m::where<T>(input[i] >= max_val,
+      T(0), g[i]));
 }
 
 // i0: out = i0(input)
@@ -179,7 +179,7 @@ void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T negative_slope = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), g[i], m::strong_mul(negative_slope, g[i]));
 }
 
 // lgamma: out = lgamma(input)

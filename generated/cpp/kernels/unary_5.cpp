@@ -179,7 +179,7 @@ void softplus_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T s0 = beta * input[i];
-    to[i] = m::strong_mul(m::where<T>(s0 > threshold, T(1), m::sigmoid(s0)), g[i]);
+    to[i] = m::where<T>(s0 > threshold, g[i], m::strong_mul(m::sigmoid(s0), g[i]));
   }
 }
 
@@ -204,8 +204,8 @@ void softshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   const T lambd = scalar_to<T>(params[0]);
   const T c0 = -lambd;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > lambd, T(1),
-      m::where<T>(input[i] < c0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > lambd, g[i], m::where<T>(input[i] < c0, g[i],
+      T(0)));
 }
 
 // softsign: out = input / (1 + abs(input))
@@ -397,7 +397,7 @@ void threshold_vjp_input(std::int64_t n, char* const* data, const Scalar* params
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T threshold = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > threshold, T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > threshold, g[i], T(0));
 }
 
 // trunc: out = trunc(input)

@@ -228,16 +228,16 @@ constexpr ElementwiseSpec kAtan2VjpOtherSpec{&Atan2Backward::schema_v1, 3};
 
 TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
-      add(square(input), square(other), Scalar(1)))), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
+      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(div(other,
+      add(square(input), square(other), Scalar(1))), g));
 }
 
 TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
-      add(square(input), square(other), Scalar(1)))), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
+      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(div(neg(input), add(square(input), square(other), Scalar(1))), g));
 }
 
 TP_COLD TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
@@ -806,14 +806,12 @@ constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
 TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(gt(input, max), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(gt(input, max), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
@@ -917,14 +915,12 @@ constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
 TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(lt(input, min), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(lt(input, min), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
@@ -1391,14 +1387,12 @@ constexpr ElementwiseSpec kFmaxVjpOtherSpec{&FmaxBackward::schema_v1, 3};
 
 TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(ge(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(ge(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
@@ -1486,14 +1480,12 @@ constexpr ElementwiseSpec kFminVjpOtherSpec{&FminBackward::schema_v1, 3};
 
 TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(le(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(le(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {

@@ -111,9 +111,9 @@ constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_
 
 TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+  return where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(number<TensorRef>(Scalar(0.16666666666666666)), g)));
 }
 
 TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
@@ -304,9 +304,8 @@ constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2}
 TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
   if (TensorRef fast = fused(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &input}, {min_val,
       max_val})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), number<TensorRef>(Scalar(std::int64_t(0))), g));
 }
 
 TP_COLD TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
@@ -695,8 +694,8 @@ constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 
 TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
   if (TensorRef fast = fused(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &input},
       {negative_slope})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g,
+      strong_mul(number<TensorRef>(Scalar(negative_slope)), g));
 }
 
 TP_COLD TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {

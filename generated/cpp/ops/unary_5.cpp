@@ -793,8 +793,8 @@ constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2}
 TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
   if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
       threshold})) return fast;
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
+  return where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))), g,
+      strong_mul(sigmoid(mul(number<TensorRef>(Scalar(beta)), input)), g));
 }
 
 TP_COLD TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
@@ -861,9 +861,8 @@ constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1
 
 TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
   if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+  return where(gt(input, number<TensorRef>(Scalar(lambd))), g, where(lt(input, number<TensorRef>(Scalar(-lambd))), g,
+      number<TensorRef>(Scalar(std::int64_t(0)))));
 }
 
 TP_COLD TensorRef softshrink_batched(const TensorRef& input, double lambd) {
@@ -1533,8 +1532,7 @@ constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 
 
 TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
   if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(gt(input, number<TensorRef>(Scalar(threshold))), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
