@@ -78,8 +78,8 @@ def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[
                 if f in FUNCTIONS and FUNCTIONS[f].kind == "int" and f != "int":
                     here &= _BOOL | _INT
                 ok &= here
-            case Compare(op=op) if op in ("<", "<=", ">", ">="):
-                if _value_names(x, types):
+            case Compare(op=op, left=a, right=b) if op in ("<", "<=", ">", ">="):
+                if not (_is_real(a, types) and _is_real(b, types)):
                     ok &= _REAL
             case Binary(op="/"):
                 if _value_names(x, types):
@@ -129,6 +129,11 @@ def _costly(n: Node) -> set[Node]:
             case Binary(op="**"):
                 out.add(x)
     return out
+
+
+def _is_real(n: Node, types: Mapping[str, Type]) -> bool:
+    """Whether an expression is real for complex operands too."""
+    return (isinstance(n, Call) and n.func in ("abs", "real", "imag", "angle")) or not _value_names(n, types)
 
 
 def _value_names(n: Node, types: Mapping[str, Type]) -> bool:

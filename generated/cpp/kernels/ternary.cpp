@@ -322,7 +322,7 @@ extern const LoopSet ternary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_input<float>, clamp_between_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_min<float>, clamp_between_vjp_min<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_max<float>, clamp_between_vjp_max<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, lerp<float>, lerp<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, lerp<float>, lerp<double>, lerp<c64>, lerp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_input<float>, lerp_vjp_input<double>, lerp_vjp_input<c64>, lerp_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_end<float>, lerp_vjp_end<double>, lerp_vjp_end<c64>, lerp_vjp_end<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, lerp_vjp_weight<float>, lerp_vjp_weight<double>, lerp_vjp_weight<c64>, lerp_vjp_weight<c128>}},
