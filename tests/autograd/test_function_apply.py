@@ -317,6 +317,9 @@ def test_second_order_that_cannot_be_right_raises() -> None:
         v = tp.ones(1, requires_grad=True)
         (g,) = tp.autograd.grad(cls.apply(x), x, v, create_graph=True)
         assert g.item() == 6.0
+        for wrt in (x, v):
+            with pytest.raises(RuntimeError, match=text):
+                tp.autograd.grad(g, wrt, allow_unused=True, retain_graph=True)
         with pytest.raises(RuntimeError, match=text):
             g.backward()
     x.grad = None
