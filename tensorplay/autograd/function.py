@@ -219,7 +219,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusing(value: Any, message: str, ctx: Any, grads: Any) -> Any:
-    """The same value with a history that raises when somebody differentiates it, with respect to anything it came from."""
+    """The same value with a history that raises when somebody differentiates it, also for what it came from."""
     if not isinstance(value, _C.Tensor) or not (value.is_floating_point() or value.is_complex()):
         return value
     source = _C.scalar_tensor(0.0, requires_grad=True)  # where nothing else has a history
@@ -247,8 +247,8 @@ def _outside(ctx: Any, value: Any, grads: Any) -> Any:
     """What a backward computed outside the graph from a gradient with history: it must not pass as a constant."""
     return _refusing(
         value,
-        f"{ctx._forward_cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), so "
-        "it can't be differentiated again; compute it with tensor operations, or mark it @once_differentiable",
+        f"{ctx._forward_cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), "
+        "so it can't be differentiated again; compute it with tensor operations, or mark it @once_differentiable",
         ctx,
         grads,
     )
