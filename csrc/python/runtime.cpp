@@ -157,16 +157,47 @@ PyObject* block_id(PyObject*, PyObject* o) {
   return guarded(
       [&] { return PyLong_FromVoidPtr(batch::physical(need_tensor("_block_id", o))->storage().block().get()); });
 }
-// The same bits as elements of another dtype of that size.
-PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
+// ---- memory below tensors, for copies and pickles that keep what shares memory sharing it -------------------------------
+PyObject* memory_of(PyObject*, PyObject* o) {
+  return guarded([&] {
+    need_values(need_tensor("_memory_of", o), "_memory_of");
+    const BlockRef& block = tensor_of(o)->storage().block();
+    return wrap(TensorImpl::make(Storage(block, Dtype::U8, {std::int64_t(block->nbytes)})));
+  });
+}
+Dims numbers_of(PyObject* tuple) {
+  Dims out;
+  if (!PyTuple_Check(tuple)) type_error("_view_of_memory: expected a tuple of int, not ", Py_TYPE(tuple)->tp_name);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    out.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+    if (PyErr_Occurred()) host_error();
+  }
+  return out;
+}
+// (memory, dtype, sizes, strides, offset in elements); a pickle may say anything, so the bounds are looked at.
+PyObject* view_of_memory(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     Dtype d;
-    if (n != 2 || !dtype_from(args[1], &d)) type_error("_reinterpret: takes (tensor, dtype)");
-    need_values(need_tensor("_reinterpret", args[0]), "_reinterpret");
-    const Storage& s = tensor_of(args[0])->storage();
-    if (item_size(d) != item_size(s.dtype()))
-      value_error("_reinterpret: ", dtype_name(s.dtype()), " and ", dtype_name(d), " differ in size");
-    return wrap(TensorImpl::make(Storage(s.block(), d, s.sizes(), s.strides(), s.offset())));
+    if (n != 5 || !dtype_from(args[1], &d))
+      type_error("_view_of_memory: takes (memory, dtype, sizes, strides, offset)");
+    const Storage& s = need_tensor("_view_of_memory", args[0])->storage();
+    Shape sizes = numbers_of(args[2]);
+    Strides strides = numbers_of(args[3]);
+    const std::int64_t offset = PyLong_AsLongLong(args[4]);
+    if (PyErr_Occurred()) return nullptr;
+    std::int64_t first = offset, last = offset;
+    bool inside = sizes.size() == strides.size() && s.dtype() == Dtype::U8 && s.is_contiguous(), none = false;
+    for (int i = 0; i < sizes.size() && inside; ++i) {
+      none |= sizes[i] == 0;
+      std::int64_t reach = 0;
+      std::int64_t& end = strides[i] < 0 ? first : last;
+      inside = sizes[i] >= 0 && !__builtin_mul_overflow(sizes[i] ? sizes[i] - 1 : 0, strides[i], &reach) &&
+          !__builtin_add_overflow(end, reach, &end);
+    }
+    if (!inside || (!none && (first < 0 || last >= s.numel() / std::int64_t(item_size(d)))))
+      value_error("_view_of_memory: sizes ", sizes, " with strides ", strides, " from ", offset, " on are not inside ",
+                  s.numel(), " bytes of ", dtype_name(d));
+    return wrap(wiring::wrap(Storage(s.block(), d, std::move(sizes), std::move(strides), offset)));
   });
 }
 PyObject* set_mutation_callback(PyObject*, PyObject* f) {
@@ -287,7 +318,8 @@ PyMethodDef functions[] = {
      "is_anomaly_check_nan_enabled()\n--\n\nWhether backward stops at a nan in anomaly mode."},
     {"_bump_version", bump_version, METH_O, nullptr},
     {"_block_id", block_id, METH_O, nullptr},
-    {"_reinterpret", fastcall(reinterpret), METH_FASTCALL, nullptr},
+    {"_memory_of", memory_of, METH_O, nullptr},
+    {"_view_of_memory", fastcall(view_of_memory), METH_FASTCALL, nullptr},
     {"_set_mutation_callback", set_mutation_callback, METH_O, nullptr},
     {"_set_tensor_attribute", fastcall(set_attribute), METH_FASTCALL, nullptr},
     {"_enter_dual_level", enter_dual, METH_NOARGS, nullptr},
