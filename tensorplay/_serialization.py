@@ -6,7 +6,7 @@ The unit is the memory below a tensor: tensors that share it share it afterwards
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _C
 
@@ -46,7 +46,7 @@ def deepcopy(tensor: Any, memo: dict[Any, Any]) -> Any:
 class Memory:
     """The memory below tensors while it is pickled: one object for all of them, which the pickler meets again."""
 
-    _alive: weakref.WeakValueDictionary[tuple[int, int], Memory] = weakref.WeakValueDictionary()
+    _alive: ClassVar[weakref.WeakValueDictionary[tuple[int, int], Memory]] = weakref.WeakValueDictionary()
 
     def __init__(self, whole: Any) -> None:
         self.whole = whole

@@ -159,8 +159,8 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     } else if (is_tensor(g)) {
       out.push_back(args[i].requires_grad ? inside_graph(self, tensor_of(g), grad_outputs) : TensorRef());
     } else {
-      type_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ",
-                 i + 1);
+      runtime_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ",
+                    i + 1);
     }
   }
   return out;

@@ -100,7 +100,7 @@ def test_needs_input_grad_and_modes() -> None:
         (lambda g: None, RuntimeError, r"expected 2, got 1"),
         (lambda g: (g, None, g), RuntimeError, r"expected 2, got 3"),
         (lambda g: (g, g), RuntimeError, "different than None at position 2"),
-        (lambda g: (1.0, None), TypeError, r"expected Variable or None \(got float\)"),
+        (lambda g: (1.0, None), RuntimeError, r"expected Variable or None \(got float\)"),
         (lambda g: (tp.ones(3), None), RuntimeError, "invalid gradient|shape"),
     ],
 )
