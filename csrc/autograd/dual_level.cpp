@@ -12,6 +12,7 @@ namespace {
 struct Open {
   std::uint32_t number;
   bool exclusive;
+  bool enabled_outside;
   std::unique_ptr<Tangent*> first;  // at an address of its own: the chain points back to it
 };
 /// Those of one thread. Tensors may be shared: a level of another thread is not open here.
@@ -46,6 +47,13 @@ TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
 }
 
 std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
+thread_local constinit bool switched_on = true;
+
+/// Whether ops compute tangents: the bit is all that they ask.
+void tell_ops() {
+  const bool on = enabled() && !levels_here().empty();
+  modes::word = (modes::word & ~std::uint32_t(modes::kForward)) | (on ? std::uint32_t(modes::kForward) : 0u);
+}
 
 Open* find(std::uint32_t level) {
   std::vector<Open>& open = levels_here();
@@ -70,17 +78,31 @@ std::uint32_t current_level() {
   const std::vector<Open>& open = levels_here();
   return open.empty() ? 0 : open.back().number;
 }
+bool enabled() {
+  // A transform asks for tangents itself, whatever is off around it.
+  const std::vector<Open>& open = levels_here();
+  return switched_on && !(modes::any(modes::kInference) && (open.empty() || open.back().exclusive));
+}
+bool set_enabled(bool on) {
+  const bool before = std::exchange(switched_on, on);
+  tell_ops();
+  return before;
+}
+std::uint32_t exclusive_level() {
+  const std::vector<Open>& open = levels_here();
+  const auto at = std::find_if(open.begin(), open.end(), [](const Open& o) { return o.exclusive; });
+  return at == open.end() ? 0 : at->number;
+}
 
 std::uint32_t enter_level(bool exclusive) {
   std::vector<Open>& open = levels_here();
-  if (exclusive)
-    for (const Open& o : open)
-      if (o.exclusive)
-        runtime_error(
-            "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
-            "which nests");
-  open.push_back({++g_last_level, exclusive, std::make_unique<Tangent*>(nullptr)});
-  modes::word |= modes::kForward;
+  if (exclusive && exclusive_level())
+    runtime_error(
+        "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
+        "which nests");
+  open.push_back({++g_last_level, exclusive, switched_on, std::make_unique<Tangent*>(nullptr)});
+  if (!exclusive) switched_on = true;
+  tell_ops();
   return g_last_level;
 }
 
@@ -92,7 +114,8 @@ void exit_level(std::uint32_t level) {
                   ", open is ", open.back().number);
   const Open gone = std::move(open.back());
   open.pop_back();
-  if (open.empty()) modes::word &= ~std::uint32_t(modes::kForward);
+  if (!gone.exclusive) switched_on = gone.enabled_outside;
+  tell_ops();
   while (Tangent* t = *gone.first) {
     unlink(t);
     const TensorRef value = std::move(t->value);  // freed last: it may be the end of other duals

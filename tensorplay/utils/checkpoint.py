@@ -182,7 +182,6 @@ def checkpoint(
     Raises:
         CheckpointError: the second run saved other values than the first.
     """
-    del debug
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
@@ -194,8 +193,8 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError(f"checkpoint: unexpected keyword arguments {sorted(kwargs)} with use_reentrant=True")
-        if context_fn is not None:
-            raise ValueError("checkpoint: context_fn needs use_reentrant=False")
+        if context_fn is not None or debug:
+            raise ValueError("checkpoint: context_fn and debug need use_reentrant=False")
         return _CheckpointFunction.apply(function, preserve, *args)
     first, again = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
     conditions = _Conditions(preserve, (*args, *kwargs.values()))
