@@ -264,7 +264,7 @@ def list_(args: argparse.Namespace) -> int:
         from . import catalogue
 
         try:
-            lines = catalogue.report(file, catalogue.read(args.catalogue))
+            lines = catalogue.report(file, catalogue.read(args.catalogue), pipeline.root_of(Path(args.ops).resolve()))
         except catalogue.CatalogueError as e:
             print(f"codegen list: {e}", file=sys.stderr)
             return 1

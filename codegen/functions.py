@@ -110,10 +110,16 @@ _f("scaled_modified_bessel_k1", "float", "out - scaled_modified_bessel_k0(x) - o
 _f("spherical_bessel_j0", "float", "where(abs(x) < 0.15, sinc_slope(x), (cos(x) - out) / x)")
 _f("airy_ai", "float", "airy_ai_prime(x)")
 _f("airy_ai_prime", "float", "x * airy_ai(x)")
-# Hurwitz zeta and the incomplete gamma functions: no rule in the order.
-_f("zeta", "float", None, "-x * zeta(x + 1, y)")
-_f("igamma", "float", None, "exp(xlogy(x - 1, y) - y - lgamma(x))")
-_f("igammac", "float", None, "-exp(xlogy(x - 1, y) - y - lgamma(x))")
+# Hurwitz zeta, the incomplete gamma functions and their slope in y, differentiated z times in x.
+_f("zeta", "float", "zeta_order(x, y, 1)", "-x * zeta(x + 1, y)")
+_f("igamma", "float", "igamma_order(x, y, 1)", "exp(xlogy(x - 1, y) - y - lgamma(x))")
+_f("igammac", "float", "-igamma_order(x, y, 1)", "-exp(xlogy(x - 1, y) - y - lgamma(x))")
+_f(
+    "zeta_order", "float", "zeta_order(x, y, z + 1)", "-x * zeta_order(x + 1, y, z) - z * zeta_order(x + 1, y, z - 1)",
+    None,
+)  # fmt: skip
+_f("igamma_order", "float", "igamma_order(x, y, z + 1)", "gamma_density(x, y, z)", None)
+_f("gamma_density", "float", "gamma_density(x, y, z + 1)", "gamma_density(x - 1, y, z) - gamma_density(x, y, z)", None)
 # Orthogonal polynomials of degree y, differentiated z times.
 for _name in (
     "chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he", "laguerre_l", "legendre_p",
@@ -191,6 +197,7 @@ MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "remainder": (("x", "y"), parse("x % y")),
     "floor_divide": (("x", "y"), parse("x // y")),
 }
+REAL_VALUED = frozenset({"abs", "real", "imag", "angle"})  # of complex numbers too
 INTERNAL = frozenset({"sinc_slope", "i1_slope", "j1_slope", "softplus1"})  # not offered to entries
 
 # Binary operators as functions: kind and partials.
@@ -228,6 +235,31 @@ POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
     "laguerre_l": lambda n: (-1 / (n + 1), (2 * n + 1) / (n + 1), n / (n + 1)),
     "legendre_p": lambda n: ((2 * n + 1) / (n + 1), 0, n / (n + 1)),
 }
+
+
+ORDERS = ("zeta_order", "igamma_order", "gamma_density")
+
+
+@cache
+def _orders() -> dict[str, Callable[..., Any]]:
+    """What mpmath alone has: functions differentiated z times in x."""
+    try:
+        import mpmath as mp
+    except ImportError:
+        raise Unavailable("mpmath is not installed") from None
+
+    def order(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, y, z: f(x, y) if z == 0 else mp.diff(lambda v: f(v, y), x, int(z))
+
+    return {
+        "zeta_order": lambda s, q, k: mp.mpf(0) if k < 0 else mp.zeta(s, q, int(k)),
+        "igamma_order": order(lambda a, x: mp.gammainc(a, 0, x, regularized=True)),
+        "gamma_density": order(lambda a, x: mp.power(x, a - 1) * mp.exp(-x) * mp.rgamma(a)),
+    }
+
+
+def _order(name: str, *args: float) -> float:
+    return float(_orders()[name](*map(float, args)))
 
 
 def _polynomial(name: str, one: Any, x: Any, degree: Any, order: Any) -> Any:
@@ -383,6 +415,7 @@ def numpy_functions() -> dict[str, Callable[..., Any]]:
         "igammac": need("gammaincc"),
     }  # fmt: skip
     table |= {name: np.vectorize(partial(_polynomial, name, 1.0), otypes=[float]) for name in POLYNOMIALS}
+    table |= {name: np.vectorize(partial(_order, name), otypes=[float]) for name in ORDERS}
     if sp is None:
         table |= {
             "erf": np.vectorize(math.erf),
@@ -482,5 +515,5 @@ def mpmath_functions() -> dict[str, Callable[..., Any]]:
         "logical_not": lambda x: not x, "logical_and": lambda x, y: bool(x) and bool(y),
         "logical_or": lambda x, y: bool(x) or bool(y), "logical_xor": lambda x, y: bool(x) != bool(y),
     }  # fmt: skip
-    table |= {name: partial(_polynomial, name, mp.mpf(1)) for name in POLYNOMIALS}
+    table |= {name: partial(_polynomial, name, mp.mpf(1)) for name in POLYNOMIALS} | _orders()
     return table

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .formula import BoolOp, Call, Compare, Name, Node, Unary, children, walk
+from .functions import REAL_VALUED
 
 _TURNS = frozenset({"abs", "angle", "conj", "imag", "real", "sgn", "sign"})  # their slope depends on the direction
 _REAL_LAST = frozenset({"abs", "real"})  # as the last step their partial is that of a real result
@@ -20,7 +21,11 @@ def serves_complex(n: Node, tensors: Collection[str]) -> bool:
 def orders(n: Node, tensors: Collection[str]) -> bool:
     """Whether the formula compares values by size, which complex numbers have not."""
     compared = (c for c in walk(n) if isinstance(c, Compare) and c.op not in ("==", "!="))
-    return any(_moves(c, tensors) for c in compared)
+    return any(_moves(side, tensors) for c in compared for side in children(c) if not _is_real(side))
+
+
+def _is_real(n: Node) -> bool:
+    return isinstance(n, Call) and n.func in REAL_VALUED
 
 
 def _holomorphic(n: Node, tensors: Collection[str]) -> bool:

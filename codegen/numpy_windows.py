@@ -149,7 +149,7 @@ def patches(x: Array, kernel: Dims, dilation: Dims, padding: Dims, stride: Dims)
 def fold_patches(x: Array, output: Dims, kernel: Dims, dilation: Dims, padding: Dims, stride: Dims) -> Array:
     taps = int(np.prod(kernel))
     blocks: Array = x.reshape(*x.shape[:-2], -1, taps, x.shape[-1])
-    out: Array = np.zeros((*blocks.shape[:-2], *output))
+    out: Array = np.zeros((*blocks.shape[:-2], *output), dtype=x.dtype)
     for b, (_, places) in enumerate(_windows(output, kernel, stride, padding, dilation, False)):
         for k, p in enumerate(places):
             if p in _inside([p], output):

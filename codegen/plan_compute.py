@@ -9,8 +9,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .formula import Binary, BoolOp, Call, Compare, Name, Node, Num, Unary, children, names, walk
-from .functions import FUNCTIONS
+from .formula import Binary, BoolOp, Call, Compare, Name, Node, Num, Unary, children, walk
+from .functions import FUNCTIONS, REAL_VALUED
 from .model import Base, Type
 from .simplify import expand
 
@@ -32,7 +32,7 @@ _COMPLEX_FUNCTIONS = frozenset(
     """
     exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh abs angle expm1 log1p log2 log10
     exp2 reciprocal rsqrt sigmoid sinc square conj real imag sgn isnan isinf isfinite xlogy where logical_not
-    logical_and logical_or logical_xor bool float strong_mul
+    logical_and logical_or logical_xor bool float strong_mul logaddexp
     """.split()  # noqa: SIM905
 )
 _SIGNED_FUNCTIONS = frozenset(["copysign"])
@@ -78,8 +78,8 @@ def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[
                 if f in FUNCTIONS and FUNCTIONS[f].kind == "int" and f != "int":
                     here &= _BOOL | _INT
                 ok &= here
-            case Compare(op=op, left=a, right=b) if op in ("<", "<=", ">", ">="):
-                if not (_is_real(a, types) and _is_real(b, types)):
+            case Compare(op=op) if op in ("<", "<=", ">", ">="):
+                if _value_names(x, types, REAL_VALUED):
                     ok &= _REAL
             case Binary(op="/"):
                 if _value_names(x, types):
@@ -131,10 +131,11 @@ def _costly(n: Node) -> set[Node]:
     return out
 
 
-def _is_real(n: Node, types: Mapping[str, Type]) -> bool:
-    """Whether an expression is real for complex operands too."""
-    return (isinstance(n, Call) and n.func in ("abs", "real", "imag", "angle")) or not _value_names(n, types)
-
-
-def _value_names(n: Node, types: Mapping[str, Type]) -> bool:
-    return any(i not in types or types[i].has_tensor or types[i].base in (Base.SCALAR, Base.FLOAT) for i in names(n))
+def _value_names(n: Node, types: Mapping[str, Type], but: frozenset[str] = frozenset()) -> bool:
+    """Whether it reads values, other than as arguments of the functions `but`."""
+    if isinstance(n, Call) and n.func in but:
+        return False
+    if isinstance(n, Name):
+        t = types.get(n.id)
+        return t is None or t.has_tensor or t.base in (Base.SCALAR, Base.FLOAT)
+    return any(_value_names(c, types, but) for c in children(n))

@@ -28,7 +28,7 @@ from .formula import (
     names,
     substitute,
 )  # fmt: skip
-from .functions import CONSTANTS
+from .functions import CONSTANTS, REAL_VALUED
 from .model import Base, Type
 from .plan_compute import COMPUTE, CPP, supported
 from .plan_static import LoopError, StaticText
@@ -39,7 +39,6 @@ _RENAMED = {
     "bitwise_right_shift": "shr", "bitwise_not": "bit_not",
 }  # fmt: skip
 _TO_BOOL = frozenset({"isnan", "isinf", "isfinite", "signbit", "isposinf", "isneginf"})
-_TO_REAL = frozenset({"abs", "real", "imag", "angle"})
 _OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "/"}
 _OPERATOR_FUNCTIONS = {
     "//": "floor_divide", "%": "remainder", "&": "bit_and", "|": "bit_or", "^": "bit_xor", "<<": "shl", ">>": "shr",
@@ -528,7 +527,7 @@ class LoopBuilder:
             x = ts[0] if ts[0].kind == "B" and f in ("bit_not", "bitwise_not") else self.number_free(ts[0])
             if f in _TO_BOOL:
                 kind = "B"
-            elif f in _TO_REAL:
+            elif f in REAL_VALUED:
                 kind = "R"
             else:
                 kind = x.kind

@@ -8,6 +8,7 @@ one `import tensorplay` finds; the rows are those of generated/tests.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import os
 import resource
@@ -32,6 +33,17 @@ def rows(names: list[str]) -> Iterator[Any]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield from (op for op in module.OPS if op.name in names or (not names and op.home != "internal"))
+
+
+def load_references(op: Any) -> None:
+    """The libraries that the op's references call, once for all children: a library loads its parts when asked."""
+    from tensorplay.testing import inputs
+
+    for like in {form.like for form in op.forms if form.like}:
+        space = inputs.namespace(like)
+        for n in ast.walk(ast.parse(like, mode="eval")):
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in space:
+                getattr(space[n.value.id], n.attr)
 
 
 def watch(seconds: int) -> None:
@@ -113,12 +125,10 @@ def main() -> int:
         print(wild.describe(call), flush=True)
         print(wild.judge(call) or "as expected")
         return 0
-    from tensorplay.testing import inputs
-
-    inputs.namespace()  # the libraries of references, once for all children
     found = ops = 0
     for op in rows(given.op):
         ops += 1
+        load_references(op)
         for number, text, wrong in run(op, given.seed, 2 * given.calls):
             found += 1
             print(f"{op.name} --index {number}: {wrong}\n    {text}", flush=True)

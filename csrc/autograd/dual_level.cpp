@@ -1,6 +1,7 @@
 // The open forward levels of a thread, each with the chain of its tangents.
 #include "autograd/dual_level.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/engine.h"

@@ -49,14 +49,27 @@ c128 complex_of(const Scalar& s) { return {s.to_double(), s.imag()}; }
 Storage triangle(const OpSchema& op, std::int64_t row, std::int64_t col, std::int64_t offset,
                  std::optional<Dtype> dtype, bool lower) {
   if (TP_UNLIKELY(row < 0 || col < 0)) value_error(op.name, ": negative size, row ", row, " and col ", col);
+  offset = std::clamp(offset, -row, col);  // beyond, nothing changes
   const auto first = [&](std::int64_t r) { return lower ? 0 : std::clamp<std::int64_t>(r + offset, 0, col); };
   const auto last = [&](std::int64_t r) { return lower ? std::clamp<std::int64_t>(r + offset + 1, 0, col) : col; };
-  std::int64_t count = 0;
-  for (std::int64_t r = 0; r < row; ++r) count += last(r) - first(r);
+  // The places of [0, row) where the line starts and stops crossing the columns leave a trapezium between them.
+  using Wide = __int128;
+  const Wide steps = Wide(lower ? offset + 1 : offset);
+  const auto below = [&](Wide r) {  // the sum of clamp(u, 0, col) over u < r
+    const Wide in = std::clamp<Wide>(r - 1, 0, col);
+    return in * (in + 1) / 2 + std::max<Wide>(r - 1 - in, 0) * col;
+  };
+  const Wide left = below(row + steps) - below(steps), many = lower ? left : Wide(row) * col - left;
+  if (TP_UNLIKELY(many > std::numeric_limits<std::int64_t>::max() / 16))
+    value_error(op.name, ": row ", row, " and col ", col, " have more indices than memory can hold");
+  const std::int64_t count = std::int64_t(many);
+  // Rows that have none are not walked over: there may be any number of them.
+  const std::int64_t from = count == 0 ? row : lower ? std::max<std::int64_t>(0, -offset) : 0;
+  const std::int64_t to = lower ? row : std::min(row, col - offset);
   Storage out = empty(Shape{2, count}, Dtype::I64);
   std::int64_t* rows = out.data<std::int64_t>();
   std::int64_t* cols = rows + count;
-  for (std::int64_t r = 0; r < row; ++r)
+  for (std::int64_t r = from; r < to; ++r)
     for (std::int64_t c = first(r); c < last(r); ++c) {
       *rows++ = r;
       *cols++ = c;

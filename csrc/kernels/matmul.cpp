@@ -200,6 +200,11 @@ Storage inner(const OpSchema& op, const Storage& x, const Storage& y, bool conj)
   return finish(out, d);
 }
 
+void expect_whole(const OpSchema& op, Dtype d, const Scalar& beta, const Scalar& alpha) {
+  if (TP_UNLIKELY(category(d) <= Category::Integer && !(beta.is_integral() && alpha.is_integral())))
+    type_error(op.name, ": beta and alpha must be integers for integer inputs");
+}
+
 /// The tensor that alpha * product is added to: beta * input broadcast to `sizes`, or nothing when beta is 0.
 Storage start_from(const OpSchema& op, const Storage& input, const Shape& sizes, Dtype work, const Scalar& beta) {
   const int skip = sizes.size() - input.dim();
@@ -221,8 +226,7 @@ Storage add_product(const OpSchema& op, const Storage& input, const Storage& x, 
   if (TP_UNLIKELY(x.size(x_dim - 1) != y.size(vector ? 0 : y_dim - 2) || (x_dim == 3 && x.size(0) != y.size(0))))
     value_error(op.name, ": sizes do not match: ", x_name, " is ", x.sizes(), ", ", y_name, " is ", y.sizes());
   const Dtype d = product_dtype(op, {&input, &x, &y}), work = work_dtype(d);
-  if (TP_UNLIKELY(category(d) <= Category::Integer && !(beta.is_integral() && alpha.is_integral())))
-    type_error(op.name, ": beta and alpha must be integers for integer inputs");
+  expect_whole(op, d, beta, alpha);
   const Storage a = as_dtype(x, work), b = as_dtype(y, work);
   const Operand oa = as_matrices(a), ob = vector ? as_column(b) : as_matrices(b);
   Shape sizes = x_dim == 3 ? Shape{x.size(0), oa.rows} : Shape{oa.rows};
@@ -286,7 +290,12 @@ Storage addr(const OpSchema& op, const Storage& input, const Storage& vec1, cons
              const Scalar& alpha) {
   expect_dim(op, "vec1", vec1, 1);
   expect_dim(op, "vec2", vec2, 1);
-  const Dtype d = product_dtype(op, {&input, &vec1, &vec2}), work = work_dtype(d);
+  // One product for an element, no sum of them: bool stays bool.
+  Promotion p;
+  for (const Storage* s : {&input, &vec1, &vec2})
+    if (s->defined()) p.add(s->dtype(), s->dim() == 0, s->wrapped_number());
+  const Dtype d = p.result(), work = d == Dtype::Bool ? Dtype::I32 : work_dtype(d);
+  expect_whole(op, d, beta, alpha);
   const Storage a = as_dtype(vec1, work), b = as_dtype(vec2, work);
   const Shape sizes{a.size(0), b.size(0)};
   Storage out = input.defined() ? start_from(op, input, sizes, work, beta) : empty(sizes, work);

@@ -114,6 +114,27 @@ double log_add(double a, double b) {
   return high + std::log1p(std::exp(low - high));
 }
 
+c128 log_add(c128 a, c128 b) {
+  const c128 high = a.re < b.re ? b : a, low = a.re < b.re ? a : b;
+  if (std::isinf(high.re) && (high.re < 0 || low.re < high.re)) return high;
+  const double size = std::exp(low.re - high.re), turn = low.im - high.im;
+  const c128 rest{size * std::cos(turn), size * std::sin(turn)};
+  return {high.re + 0.5 * std::log1p(rest.re * (2 + rest.re) + rest.im * rest.im),
+          high.im + std::atan2(rest.im, 1 + rest.re)};
+}
+
+template <class T>
+void running_log(const Storage& out, const Storage& x, const Lines& l) {
+  T* to = out.data<T>();
+  const T* from = x.data<T>();
+  for_each_bundle(l, 20, [&](std::int64_t offset, std::int64_t cols) {
+    for (std::int64_t r = 0; r < l.length; ++r) {
+      const std::int64_t at = offset + r * l.inner;
+      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : log_add(to[c - l.inner], from[c]);
+    }
+  });
+}
+
 }  // namespace
 
 Storage cumsum(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
@@ -162,20 +183,16 @@ std::array<Storage, 2> cummin(const OpSchema& op, const Storage& input, std::int
 }
 
 Storage logcumsumexp(const OpSchema& op, const Storage& input, std::int64_t dim) {
-  if (TP_UNLIKELY(is_complex(input.dtype()))) type_error(op.name, ": not defined for complex tensors");
   const Dtype out_dtype = is_integral(input.dtype()) ? default_float() : input.dtype();
   const int d = wrap_dim(op.name, dim, input.dim());
-  const Storage x = contiguous(cast(input, Dtype::F64));
-  Storage out = empty(input.sizes(), Dtype::F64);
+  const Dtype work = is_complex(out_dtype) ? Dtype::C128 : Dtype::F64;
+  const Storage x = contiguous(cast(input, work));
+  Storage out = empty(input.sizes(), work);
   const Lines l(input.sizes(), d);
-  double* to = out.data<double>();
-  const double* from = x.data<double>();
-  for_each_bundle(l, 20, [&](std::int64_t offset, std::int64_t cols) {
-    for (std::int64_t r = 0; r < l.length; ++r) {
-      const std::int64_t at = offset + r * l.inner;
-      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : log_add(to[c - l.inner], from[c]);
-    }
-  });
+  if (work == Dtype::C128)
+    running_log<c128>(out, x, l);
+  else
+    running_log<double>(out, x, l);
   return cast(out, out_dtype);
 }
 

@@ -23,6 +23,11 @@ TP_API double ndtri(double p);
 /// Hurwitz zeta function, the sum of (k + q)^-s.
 TP_API double zeta(double s, double q);
 
+/// Derivatives in the first argument: of igamma in a, of its slope in x (any a), and of zeta in s; NaN from the 16th on.
+TP_API double igamma_order(double a, double x, int order);
+TP_API double gamma_density(double a, double x, int order);
+TP_API double zeta_order(double s, double q, int order);
+
 /// The k-th derivative in x of the n-th polynomial of a family; n is truncated, a negative one gives 0.
 enum class Polynomials { ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, HermiteH, HermiteHe, Laguerre, Legendre };
 TP_API double polynomial(Polynomials family, double x, double n, double k);

@@ -90,6 +90,12 @@ TP_MATH c128 sinc(c128 z) {
   const c128 t = z * 3.14159265358979323846;
   return z == 0.0 ? c128{1, 0} : sin(t) / t;
 }
+// From the larger real part on, so that neither exponential overflows; two of -inf have -inf together.
+TP_MATH c128 logaddexp(c128 x, c128 y) {
+  const c128 a = x.re < y.re ? y : x, b = x.re < y.re ? x : y;
+  if (isinf(a.re) && (a.re < 0 || b.re < a.re)) return a;
+  return a + log1p(exp(b - a));
+}
 TP_MATH c128 pow(c128 x, c128 y) {
   const bool small_integer = y.im == 0 && y.re == round(y.re) && abs(y.re) <= 64;
   if (small_integer) {
@@ -113,6 +119,7 @@ TP_MATH c64 reciprocal(c64 z) { return c64(reciprocal(c128(z))); }
 TP_MATH c64 rsqrt(c64 z) { return c64(rsqrt(c128(z))); }
 TP_MATH c64 sigmoid(c64 z) { return c64(sigmoid(c128(z))); }
 TP_MATH c64 sinc(c64 z) { return c64(sinc(c128(z))); }
+TP_MATH c64 logaddexp(c64 x, c64 y) { return c64(logaddexp(c128(x), c128(y))); }
 TP_MATH c64 pow(c64 x, c64 y) { return c64(pow(c128(x), c128(y))); }
 
 #define TP_MATH_COMPLEX_PARTS(T, R)                                       \

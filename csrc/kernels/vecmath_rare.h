@@ -20,6 +20,10 @@ namespace m {
   }                                                                                \
   TP_MATH float name(float x, float n, float k) { return float(name(double(x), double(n), double(k))); }
 
+#define TP_RARE_ORDER(name)                                                                       \
+  TP_MATH double name(double x, double y, double k) { return ::tp::special::name(x, y, int(k)); } \
+  TP_MATH float name(float x, float y, float k) { return float(name(double(x), double(y), double(k))); }
+
 TP_RARE_1(airy_ai, ::tp::special::airy_ai(x))
 TP_RARE_1(airy_ai_prime, ::tp::special::airy_ai_prime(x))
 TP_RARE_1(bessel_j0, ::j0(x))
@@ -34,6 +38,9 @@ TP_RARE_1(ndtri, ::tp::special::ndtri(x))
 TP_RARE_2(zeta, ::tp::special::zeta(x, y))
 TP_RARE_2(igamma, ::tp::special::igamma(x, y))
 TP_RARE_2(igammac, ::tp::special::igammac(x, y))
+TP_RARE_ORDER(igamma_order)
+TP_RARE_ORDER(gamma_density)
+TP_RARE_ORDER(zeta_order)
 TP_RARE_POLYNOMIAL(chebyshev_t, ChebyshevT)
 TP_RARE_POLYNOMIAL(chebyshev_u, ChebyshevU)
 TP_RARE_POLYNOMIAL(chebyshev_v, ChebyshevV)
@@ -45,6 +52,7 @@ TP_RARE_POLYNOMIAL(legendre_p, Legendre)
 #undef TP_RARE_1
 #undef TP_RARE_2
 #undef TP_RARE_POLYNOMIAL
+#undef TP_RARE_ORDER
 
 // exp(x^2) erfc(x); below 0 it is 2 exp(x^2) less the mirrored value, x^2 in two parts.
 TP_MATH double erfcx(double x) {

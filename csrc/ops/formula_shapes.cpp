@@ -130,8 +130,9 @@ Dims fft_dims(const std::optional<Dims>& dim, const std::optional<Dims>& s, std:
 Dims fft_sizes(const Shape& sizes, const Dims& dim, const std::optional<Dims>& s) {
   Dims out;
   for (int i = 0; i < dim.size(); ++i) {
-    const bool given = s && s->size() && (*s)[i] != -1;
-    out.push_back(given ? (*s)[i] : sizes[int(dim[i] < 0 ? dim[i] + sizes.size() : dim[i])]);
+    const bool given = s && i < s->size() && (*s)[i] != -1;
+    if (!given && sizes.size() == 0) index_error("dimension ", dim[i], " is out of range for 0 dimensions");
+    out.push_back(given ? (*s)[i] : sizes[int(wrap_dim(dim[i], sizes.size()))]);
   }
   return out;
 }

@@ -850,6 +850,9 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dimension of both."""
 
+def inverse(A: Tensor) -> Tensor:
+    """Inverse of square matrices."""
+
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether the two differ by at most atol + rtol times the magnitude of other; infinities..."""
 

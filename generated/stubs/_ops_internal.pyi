@@ -316,6 +316,9 @@ def combination_places(n: int, r: int, with_replacement: bool, *, device: Device
 def compact(input: Tensor) -> Tensor:
     """Copy with the elements in row-major order, made where the input's are not."""
 
+def complex_rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, eps: float) -> Tensor:
+    """Root-mean-square normalisation of complex numbers; squares, not squared sizes, are averaged."""
+
 def cond_by_inverse(norm: Tensor, inverse: Tensor, info: Tensor, p: Number) -> Tensor:
     """Product of two norms, inf where there is no inverse."""
 
@@ -430,6 +433,9 @@ def filter_rows(length: int, size: int, scale: Sequence[float] | float, dim: int
 def fit_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Every dimension cut at its end or padded with zeros to the given size."""
 
+def gamma_density(input: Tensor | Number, other: Tensor | Number, order: int) -> Tensor:
+    """Derivatives in input of the slope of igamma, other to the power (input - 1) times..."""
+
 def gelu_erf(input: Tensor) -> Tensor:
     """The exact gelu activation."""
 
@@ -468,6 +474,9 @@ def histogram_between(input: Tensor, edges: Tensor, weight: Tensor | None, densi
 
 def huber(input: Tensor | Number, target: Tensor | Number, delta: float) -> Tensor:
     """Squared difference up to delta, linear beyond it with the slope delta."""
+
+def igamma_order(input: Tensor | Number, other: Tensor | Number, order: int) -> Tensor:
+    """Derivatives of igamma in its first argument, up to the 15th."""
 
 def im2col(input: Tensor, kernel_size: Sequence[int] | int, dilation: Sequence[int] | int = [1, 1], padding: Sequence[int] | int = [0, 0], stride: Sequence[int] | int = [1, 1]) -> Tensor:
     """Sliding blocks of an image as columns, [N, C kh kw, blocks]."""
@@ -771,6 +780,9 @@ def repeat_places(repeats: Tensor, output_size: int | None) -> Tensor:
 def round_scaled(input: Tensor, up: float, down: float) -> Tensor:
     """Nearest multiple of down / up."""
 
+def round_whole(input: Tensor, decimals: int) -> Tensor:
+    """Nearest whole number that ends in so many zeros, halves to the even multiple."""
+
 def scatter_combine(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Elements of src combined with those of input, or among themselves, at the places index..."""
 
@@ -824,6 +836,9 @@ def smooth_l1(input: Tensor | Number, target: Tensor | Number, beta: float) -> T
 
 def softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of softmax from its result."""
+
+def softsign_real(input: Tensor) -> Tensor:
+    """The activation x / (1 + |x|) of real numbers, in one loop."""
 
 def squared_difference(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Squared difference of each pair of elements."""
@@ -923,3 +938,6 @@ def window_of(input: Tensor, window: Tensor | None, width: int, n_fft: int) -> T
 
 def zero(input: Tensor) -> Tensor:
     """Zeros in place of every element."""
+
+def zeta_order(input: Tensor | Number, other: Tensor | Number, order: int) -> Tensor:
+    """Derivatives of zeta in its first argument, up to the 15th."""

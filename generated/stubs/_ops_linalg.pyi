@@ -115,9 +115,6 @@ def inv(A: Tensor) -> Tensor:
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> _inv_ex_0_result:
     """Inverse of square matrices without an error where there is none; info counts where..."""
 
-def inverse(A: Tensor) -> Tensor:
-    """Inverse of square matrices."""
-
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> _ldl_factor_0_result:
     """Factors of symmetric or Hermitian matrices that need not be positive, L D L^T in one..."""
 

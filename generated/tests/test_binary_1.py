@@ -105,7 +105,7 @@ OPS = [
     Op(
         name="clamp_max",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("clamp_max",),
         inplace=("clamp_max_",),
         domains={"input": (-3.0, 3.0), "max": (-2.0, 2.0)},
@@ -116,7 +116,7 @@ OPS = [
     Op(
         name="clamp_min",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("clamp_min",),
         inplace=("clamp_min_",),
         domains={"input": (-3.0, 3.0), "min": (-2.0, 2.0)},
@@ -185,6 +185,18 @@ OPS = [
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.fmin", kind="name"),
+        ],
+    ),
+    Op(
+        name="fmod",
+        elementwise=True,
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("fmod",),
+        inplace=("fmod_",),
+        out=True,
+        domains={"input": (-5.0, 5.0), "other": (0.5, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.fmod", kind="name"),
         ],
     ),
 ]

@@ -166,7 +166,19 @@ OPS = [
         out=True,
         domains={"input": (1.5, 6.0), "other": (0.5, 4.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("other",), saved=("input", "other"), like="scipy.special.zeta", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="scipy.special.zeta", kind="name"),
+        ],
+    ),
+    Op(
+        name="zeta_order",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (1.5, 6.0), "other": (0.5, 4.0)},
+        params={"order": (1, 2)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("order", "int")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.vectorize(lambda s, q: float(mp.zeta(s, q, order)), otypes=[float])(input, other)", kind="mpmath"),
         ],
     ),
 ]

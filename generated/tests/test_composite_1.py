@@ -67,7 +67,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_t",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -76,7 +76,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_u",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -85,7 +85,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_v",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -94,7 +94,7 @@ OPS = [
     Op(
         name="chebyshev_polynomial_w",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -224,7 +224,7 @@ OPS = [
     Op(
         name="div_rounded",
         home="internal",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"values": (-7, 7, 5)}, "other": {"values": (2, 2, -3)}, "rounding_mode": "trunc"}, {"input": {"shape": (3,)}, "other": {"shape": (3,), "kind": "nonzero"}, "rounding_mode": "floor"}),
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor"), ("rounding_mode", "str")), results=("out",), diff=("input", "other"), like="numpy.floor_divide(input, other) if rounding_mode == \"floor\" else numpy.trunc(input / other)", kind="expr"),
@@ -236,6 +236,15 @@ OPS = [
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (2, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.dstack", kind="name"),
+        ],
+    ),
+    Op(
+        name="eig_backward",
+        home="internal",
+        dtypes=("c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
 ]

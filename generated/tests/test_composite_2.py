@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="eig_backward",
-        home="internal",
-        dtypes=("c64", "c128"),
-        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
         name="eigh_backward",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -91,7 +82,7 @@ OPS = [
     Op(
         name="hermite_polynomial_h",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -100,7 +91,7 @@ OPS = [
     Op(
         name="hermite_polynomial_he",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -125,7 +116,7 @@ OPS = [
     Op(
         name="laguerre_polynomial_l",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 4.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_laguerre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -134,7 +125,7 @@ OPS = [
     Op(
         name="legendre_polynomial_p",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_legendre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -232,6 +223,25 @@ OPS = [
         cases=({"grad": {"shape": (2, 4)}, "input": {"shape": (2, 3)}, "other": {"shape": (3, 4)}},),
         forms=[
             Form(args=(("grad", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
+        name="matrix_exp_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="mvlgamma",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("mvlgamma",),
+        inplace=("mvlgamma_",),
+        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
         ],
     ),
 ]

@@ -6,25 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="matrix_exp_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (2, 2)}, "input": {"shape": (2, 2)}},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("input", "Tensor")), results=("slope",), diff=("grad", "input"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="mvlgamma",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("mvlgamma",),
-        inplace=("mvlgamma_",),
-        cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
-        ],
-    ),
-    Op(
         name="pinv_backward",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -116,6 +97,15 @@ OPS = [
         ],
     ),
     Op(
+        name="round_whole",
+        home="internal",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
+        cases=({"input": {"values": (-35, -25, -15, 14, 15, 25, 26, 95)}, "decimals": -1}, {"input": {"values": (-150, 49, 50, 51, 250)}, "decimals": -2}, {"input": {"dtype": "u64", "values": (15, 25, 123456)}, "decimals": -1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("decimals", "int")), results=("out",), like="numpy.round(input, decimals)", kind="expr"),
+        ],
+    ),
+    Op(
         name="sgn_backward",
         home="internal",
         cases=({"grad": {"shape": (3,)}, "input": {"shape": (3,)}, "output": {"shape": (3,)}},),
@@ -127,7 +117,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_t",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -136,7 +126,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_u",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -145,7 +135,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_v",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -154,7 +144,7 @@ OPS = [
     Op(
         name="shifted_chebyshev_polynomial_w",
         home="special",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -167,6 +157,15 @@ OPS = [
         cases=({"g_sign": {"shape": ()}, "g_log": {"shape": ()}, "A": {"shape": (3, 3), "kind": "invertible"}, "sign": {"shape": ()}},),
         forms=[
             Form(args=(("g_sign", "Tensor"), ("g_log", "Tensor"), ("A", "Tensor"), ("sign", "Tensor")), results=("slope",), diff=("g_sign", "g_log", "A", "sign"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="softsign",
+        home="nn.functional",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3), "range": (-3.0, 3.0)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="input / (1 + numpy.abs(input))", kind="expr"),
         ],
     ),
     Op(

@@ -8,7 +8,7 @@ OPS = [
     Op(
         name="col2im",
         home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (1, 8, 6)}, "output_size": (3, 4), "kernel_size": (2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("output_size", "int[2]"), ("kernel_size", "int[2]"), ("dilation", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("stride", "int[2]", (1, 1))), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
@@ -158,7 +158,6 @@ OPS = [
     Op(
         name="im2col",
         home="internal",
-        dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 4)}, "kernel_size": (2, 2)},),
         forms=[
             Form(args=(("input", "Tensor"), ("kernel_size", "int[2]"), ("dilation", "int[2]", (1, 1)), ("padding", "int[2]", (0, 0)), ("stride", "int[2]", (1, 1))), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),

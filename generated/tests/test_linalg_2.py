@@ -148,11 +148,11 @@ OPS = [
     Op(
         name="linalg_norm",
         home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (2, 3)}}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (4,)}, "ord": 3}, {"A": {"shape": (2, 3)}, "ord": 3, "dim": (1,)}, {"A": {"shape": (2, 3, 2)}, "ord": 1, "dim": (0, 2)}, {"A": {"shape": (2, 3)}, "ord": "nuc"}),
         forms=[
-            Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, dim, keepdim)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "Scalar?", None), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A + numpy.float32(0), ord, dim if dim is None or len(dim) > 1 else dim[0], keepdim)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "str"), ("dim", "int[]?", None), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A + numpy.float32(0), ord, dim, keepdim)", kind="expr"),
         ],
     ),
     Op(

@@ -45,11 +45,11 @@ OPS = [
     Op(
         name="matrix_norm",
         home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (2, 3)}, "ord": 2}, {"A": {"shape": (2, 3)}, "ord": 1}, {"A": {"shape": (2, 3, 4)}, "ord": -1, "dim": (0, 2), "keepdim": True}, {"A": {"shape": (2, 3)}, "ord": float("inf")}, {"A": {"shape": (2, 3)}, "ord": -2}, {"A": {"shape": (2, 3)}}, {"A": {"shape": (3, 2)}, "ord": "nuc"}, {"A": {"shape": (2, 3, 4)}, "dim": (0, 1), "keepdim": True}),
         forms=[
-            Form(args=(("A", "Tensor"), ("ord", "Scalar"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, axis=dim, keepdims=keepdim)", kind="expr"),
-            Form(args=(("A", "Tensor"), ("ord", "str", "fro"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.linalg.norm(A, ord, axis=dim, keepdims=keepdim)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "Scalar"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.asarray(numpy.linalg.norm(A + numpy.float32(0), ord, axis=dim, keepdims=keepdim)).astype(A.real.dtype)", kind="expr"),
+            Form(args=(("A", "Tensor"), ("ord", "str", "fro"), ("dim", "int[]", (-2, -1)), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("A",), like="numpy.asarray(numpy.linalg.norm(A + numpy.float32(0), ord, axis=dim, keepdims=keepdim)).astype(A.real.dtype)", kind="expr"),
         ],
     ),
     Op(
@@ -84,7 +84,7 @@ OPS = [
     Op(
         name="multi_dot",
         home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         python=True,
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (3, 4)}, {"shape": (4, 1)}]}, {"tensors": [{"shape": (3,)}, {"shape": (3, 4)}, {"shape": (4,)}]}),
         forms=[

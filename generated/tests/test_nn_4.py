@@ -6,6 +6,13 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="pixel_shuffle",
+        cases=({"input": {"shape": (2, 4, 2, 3)}, "upscale_factor": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("upscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="pixel_unshuffle",
         cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
         forms=[
@@ -82,7 +89,7 @@ OPS = [
     Op(
         name="rms_norm",
         home="nn.functional",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (4, 3)}, "normalized_shape": (3,), "weight": {"shape": (3,)}},),
         forms=[
             Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("weight", "Tensor?", None), ("eps", "float?", None)), results=("out",), diff=("input", "weight"), tests="tests/ops/test_norm.py"),

@@ -11,8 +11,8 @@ OPS = [
         out=True,
         cases=({"input": {"shape": (4,)}, "p": 1.0}, {"input": {"shape": (4,), "kind": "unit"}}, {"input": {"shape": (4,)}, "p": 0.3}),
         forms=[
-            Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
-            Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("input", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",), zero=("input",)),
+            Form(args=(("input", "Tensor"), ("p", "float"), ("generator", "generator?", None, "kwonly")), results=("out",), zero=("input",)),
         ],
     ),
     Op(

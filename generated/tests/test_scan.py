@@ -49,12 +49,12 @@ OPS = [
     ),
     Op(
         name="logcumsumexp",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("logcumsumexp",),
         out=True,
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "dim": 0}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.logaddexp.accumulate(input, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.log(numpy.cumsum(numpy.exp(input), axis=dim)) if numpy.iscomplexobj(input) else numpy.logaddexp.accumulate(input, axis=dim)", kind="expr"),
         ],
     ),
 ]

@@ -220,7 +220,7 @@ OPS = [
     ),
     Op(
         name="view_as_complex",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f32", "f64"),
         view_of="input",
         cases=({"input": {"shape": (3, 2)}},),
         forms=[

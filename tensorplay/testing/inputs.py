@@ -138,6 +138,8 @@ def structured(op: Op, form: Form, rng: np.random.Generator, dtype: str | None =
                 given[k] = [None if x is None else array_of(x, rng, span, dtype or base_dtype(op)) for x in v]
             elif types[k].startswith("Tensor"):
                 given[k] = np.asarray(v, dtype=np.float64 if isinstance(v, float) else None)
+            elif types[k] == "Scalar" and dtype in INTEGERS and isinstance(v, float):
+                given[k] = math.ceil(v)  # factors of whole numbers are whole
             else:
                 given[k] = v
         for a in form.args:
@@ -219,10 +221,11 @@ def array_of(case: dict[str, Any], rng: np.random.Generator, span: tuple[float, 
         case "simplex":
             x = rng.uniform(0.1, 1, shape)
             x = x / x.sum(axis=-1, keepdims=True)
-    if base in COMPLEX:
+    if base in COMPLEX and kind != "unit":  # probabilities and weights are real
         turn = rng.uniform(-1, 1, shape)
         x = x + 1j * (turn - np.swapaxes(turn, -1, -2) if kind in ("psd", "symmetric") else turn)
-    return np.asarray(x).astype(_NUMPY[dtype or base])
+    real = {"c64": "f32", "c128": "f64"}.get(base, base) if kind == "unit" else base
+    return np.asarray(x).astype(_NUMPY[dtype or real])
 
 
 # ---- references -----------------------------------------------------------------------------------------------------

@@ -198,8 +198,18 @@ def _spoil(call: Call, sample: Sample, given: dict[str, Any], pick: random.Rando
     call.args, call.kwargs = args, kwargs
     out = kwargs.get("out")
     outs = out if isinstance(out, (list, tuple)) else (out,)
-    call.writes = (*call.writes, *(t for t in outs if isinstance(t, tp.Tensor)))
+    call.writes = (*call.writes, *(t for t in outs if isinstance(t, tp.Tensor)), *_asked_to_write(call))
     call.copies = [(t, bits(t)) for t in _tensors([*args, *kwargs.values(), *call.writes])]
+
+
+def _asked_to_write(call: Call) -> Iterator[Any]:
+    """Operands that arguments of the call let it write: the first by inplace=, running statistics in training."""
+    for form in call.op.forms:
+        given = dict(zip([*(a[0] for a in form.args), "inplace"], call.args, strict=False)) | call.kwargs
+        named = [n for n in given if n.startswith("running_")]
+        if call.op.inplace and given.get("inplace") is True:
+            named.append(form.args[0][0])
+        yield from (given[n] for n in named if isinstance(given.get(n), tp.Tensor))
 
 
 def _tensors(values: Any) -> Iterator[Any]:

@@ -112,3 +112,23 @@ def test_fuzz_sees_a_blind_checker(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr("codegen.check.run", lambda *_, **__: [])
     assert Fuzzer(file, 0).run(150) == 1
     assert "silent" in capsys.readouterr().out
+
+
+def test_the_catalogue_tells_entries_from_names_written_by_hand(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = (
+        "name\tdtypes\tmethod\tinplace\tgrad\tgradgrad\tforward\taliases",
+        "half\tfloat\ty\t-\ty\ty\ty\t-",  # a method, no entry
+        "igamma\tfloat\ty\ty\ty\ty\ty\tpackage.special.gammainc",
+        "polygamma\tfloat\ty\ty\ty\ty\ty\t-",  # its method is an entry of its own
+        "bitwise_and\tfloat\ty\ty\t-\t-\t-\t-",
+        "no_such_name\tfloat\t-\t-\t-\t-\t-\t-",
+    )
+    table = tmp_path / "table.tsv"
+    table.write_text("\n".join(rows))
+    assert main(["list", "--catalogue", str(table), "--ops", str(root / "ops.yaml")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in said[:2]] == ["bitwise_and", "no_such_name"]
+    assert said[2].startswith("1 names are no entries") and said[2].endswith(": half")
+    assert said[3].startswith("2 of 5 names are short of something")

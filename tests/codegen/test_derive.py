@@ -14,7 +14,7 @@ from codegen import derive
 from codegen import formula as F
 from codegen.evaluate import MpmathEvaluator, NumpyEvaluator
 from codegen.formula import parse, to_text
-from codegen.functions import FUNCTIONS, INTERNAL, POLYNOMIALS, mpmath_functions, numpy_functions
+from codegen.functions import FUNCTIONS, INTERNAL, ORDERS, POLYNOMIALS, mpmath_functions, numpy_functions
 from codegen.simplify import expand, simplify
 
 # Degrees between the steps at whole numbers, where a polynomial of the degree rounded down does not change with it, and
@@ -28,6 +28,9 @@ DOMAINS = {
     "trigamma": (0.5, 3.0),
     "polygamma": (0.5, 3.0),
     "zeta": (1.5, 4.0),
+    "zeta_order": ((1.5, 4.0), (1.5, 4.0), (1.0, 1.0)),
+    "igamma_order": ((0.5, 3.0), (0.5, 3.0), (2.0, 2.0)),
+    "gamma_density": ((0.5, 3.0), (0.5, 3.0), (1.0, 1.0)),
     **dict.fromkeys(POLYNOMIALS, POLYNOMIAL),
 }
 SMOOTH = [
@@ -71,6 +74,16 @@ def test_every_rule_to_third_order(name: str) -> None:
                     if "unused" in F.names(d):
                         d = F.substitute(d, {"unused": node})
                     node = d
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_rules_of_functions_that_count_their_derivatives(name: str) -> None:
+    node = F.Call(name, (F.Name("x"), F.Name("y"), F.Num(2)))
+    env = {"x": mpmath.mpf("2.3"), "y": mpmath.mpf("1.7")}
+    with mpmath.workdps(30):
+        for arg in env:
+            want = slope(node, arg, env)
+            assert abs(at(derive.partial(node, arg), env) - want) <= 1e-12 * abs(want), arg
 
 
 @pytest.mark.parametrize(

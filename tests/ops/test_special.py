@@ -88,8 +88,43 @@ def test_incomplete_gamma(name, reference):
     t = tp.tensor(np.array([0.4, 2.0, 5.0]), requires_grad=True)
     f = getattr(tp, {"gammainc": "igamma", "gammaincc": "igammac"}[name])
     assert tp.autograd.gradcheck(lambda v: f(tp.tensor(2.5, dtype=tp.float64), v), (t,))
-    with pytest.raises(NotImplementedError, match="igamma"):
-        f(t, tp.tensor(1.0, dtype=tp.float64)).sum().backward()
+    y = tp.tensor(np.array([1.0, 2.5, 0.3]), requires_grad=True)
+    assert tp.autograd.gradcheck(f, (t, y))
+    assert tp.autograd.gradgradcheck(f, (t, y))
+
+
+# In the tails, in the middle, where the series gives way to the continued fraction, and for orders from 0 to 1e6.
+@pytest.mark.parametrize(
+    ("a", "x"),
+    [
+        (0, 0.7), (1e-3, 2.0), (0.3, 1e-6), (0.5, 30.0), (2.5, 3.4), (2.5, 3.6), (40, 9), (40, 41.5), (300, 420),
+        (1e6, 1e6 + 800),
+    ],
+)  # fmt: skip
+def test_incomplete_gamma_in_its_order(a, x):
+    def upper_tail(v):
+        # Through whichever function is small, so that the difference does not cancel.
+        lower = mpmath.gammainc(v, 0, x, regularized=True)
+        return lower if x < a else -mpmath.gammainc(v, x, mpmath.inf, regularized=True)
+
+    order, at = tp.tensor(float(a), dtype=tp.float64, requires_grad=True), tp.tensor(float(x), dtype=tp.float64)
+    with mpmath.workdps(40):
+        want = float(mpmath.diff(upper_tail, mpmath.mpf(a), direction=1 if a == 0 else 0))
+    (lower,) = tp.autograd.grad(tp.igamma(order, at), order)
+    (upper,) = tp.autograd.grad(tp.igammac(order, at), order)
+    np.testing.assert_allclose([float(lower), -float(upper)], want, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("s", "q"), [(1.001, 0.5), (1.5, 1.0), (3.0, 0.02), (7.5, 20.0), (40.0, 2.0)])
+def test_zeta_in_its_exponent(s, q):
+    x = tp.tensor(s, dtype=tp.float64, requires_grad=True)
+    y = tp.tensor(q, dtype=tp.float64, requires_grad=True)
+    (slope,) = tp.autograd.grad(S.zeta(x, y), x, create_graph=True)
+    bend, mixed = tp.autograd.grad(slope, (x, y))
+    with mpmath.workdps(30):
+        z = mpmath.zeta
+        want = z(s, q, 1), z(s, q, 2), -z(s + 1, q) - s * z(mpmath.mpf(s) + 1, q, 1)
+    np.testing.assert_allclose([float(slope), float(bend), float(mixed)], [float(w) for w in want], rtol=1e-12)
 
 
 def test_zeta():

@@ -431,6 +431,40 @@ PyObject* fmin_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return fmin_call(self, args, nargs, kwnames);
 }
 
+// fmod
+constexpr Param kFmodSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kFmodSpec{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", kFmodSpecParams};
+
+PyObject* fmod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fmod", [&]() -> PyObject* {
+    const Spec& spec = kFmodSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::fmod_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* fmod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fmod_call(nullptr, args, nargs, kwnames);
+}
+PyObject* fmod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fmod_call(self, args, nargs, kwnames);
+}
+PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fmod", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kFmodSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::fmod_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 PyObject* add_operator_add(PyObject* left, PyObject* right) {
   return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -654,6 +688,19 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(input <= other or isnan(other), 1, 0)\n"
      "  d other = where(input <= other or isnan(other), 0, 1)"},
+    {"fmod", fast(fmod_function), METH_FASTCALL | METH_KEYWORDS,
+     "fmod(input, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1\n"
+     "  d other = -trunc(input / other)"},
     {"true_divide", fast(div_function), METH_FASTCALL | METH_KEYWORDS,
      "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
      "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"
@@ -968,6 +1015,25 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  d input = where(input <= other or isnan(other), 1, 0)\n"
      "  d other = where(input <= other or isnan(other), 0, 1)"},
+    {"fmod", fast(fmod_method), METH_FASTCALL | METH_KEYWORDS,
+     "fmod($self, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1\n"
+     "  d other = -trunc(input / other)"},
+    {"fmod_", fast(fmod_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "fmod_($self, other)\n"
+     "--\n"
+     "\n"
+     "Remainder of the division that truncates, with the sign of input. In place: self is\n"
+     "overwritten and returned."},
     {"true_divide", fast(div_method), METH_FASTCALL | METH_KEYWORDS,
      "Quotient of input and other; integers divide as floats. With rounding_mode 'floor' or\n"
      "'trunc' the whole number below it or nearer to 0, whose derivative is 0.\n"

@@ -365,6 +365,26 @@ PyObject* zeta_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   return zeta_call(nullptr, args, nargs, kwnames);
 }
 
+// zeta_order
+constexpr Param kZetaOrderSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kZetaOrderSpec{"zeta_order", "zeta_order(Tensor input, Tensor other, int order) -> Tensor out", kZetaOrderSpecParams};
+
+PyObject* zeta_order_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("zeta_order", [&]() -> PyObject* {
+    const Spec& spec = kZetaOrderSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::zeta_order(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* zeta_order_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return zeta_order_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* mul_operator_mul(PyObject* left, PyObject* right) {
   return guarded("mul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -640,6 +660,20 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = other\n"
      "  d other = input"},
+    {"zeta_order", fast(zeta_order_function), METH_FASTCALL | METH_KEYWORDS,
+     "zeta_order(input, other, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives of zeta in its first argument, up to the 15th.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = zeta_order(input, other, order + 1)\n"
+     "  d other = -input * zeta_order(input + 1, other, order) - order * zeta_order(input + 1, other, order - 1)"},
     {},
 };
 
@@ -682,7 +716,7 @@ PyMethodDef functions_special[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the exponent has no closed form\n"
+     "  d input = zeta_order(input, other, 1)\n"
      "  d other = -input * zeta(input + 1, other)"},
     {},
 };

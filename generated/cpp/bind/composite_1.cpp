@@ -606,6 +606,27 @@ PyObject* dstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return dstack_call(nullptr, args, nargs, kwnames);
 }
 
+// eig_backward
+constexpr Param kEigBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
+
+PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eig_backward", [&]() -> PyObject* {
+    const Spec& spec = kEigBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eig_backward_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -866,6 +887,17 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "  other: Tensor\n"
      "  rounding_mode: str"},
+    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eig_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
     {},
 };
 

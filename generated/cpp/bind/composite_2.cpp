@@ -6,27 +6,6 @@
 namespace tp::python {
 namespace {
 
-// eig_backward
-constexpr Param kEigBackwardSpecParams[] = {
-    {"g_values", Kind::Tensor},
-    {"g_vectors", Kind::Tensor},
-    {"values", Kind::Tensor},
-    {"vectors", Kind::Tensor},
-};
-const Spec kEigBackwardSpec{"eig_backward", "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEigBackwardSpecParams};
-
-PyObject* eig_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("eig_backward", [&]() -> PyObject* {
-    const Spec& spec = kEigBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::eig_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return eig_backward_call(nullptr, args, nargs, kwnames);
-}
-
 // eigh_backward
 constexpr Param kEighBackwardSpecParams[] = {
     {"g_values", Kind::Tensor},
@@ -551,6 +530,57 @@ PyObject* matmul_backward_other_function(PyObject*, PyObject* const* args, Py_ss
   return matmul_backward_other_call(nullptr, args, nargs, kwnames);
 }
 
+// matrix_exp_backward
+constexpr Param kMatrixExpBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"input", Kind::Tensor},
+};
+const Spec kMatrixExpBackwardSpec{"matrix_exp_backward", "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", kMatrixExpBackwardSpecParams};
+
+PyObject* matrix_exp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("matrix_exp_backward", [&]() -> PyObject* {
+    const Spec& spec = kMatrixExpBackwardSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::matrix_exp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return matrix_exp_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// mvlgamma
+constexpr Param kMvlgammaSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Int},
+};
+const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
+
+PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mvlgamma", [&]() -> PyObject* {
+    const Spec& spec = kMvlgammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* mvlgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mvlgamma_call(nullptr, args, nargs, kwnames);
+}
+PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return mvlgamma_call(self, args, nargs, kwnames);
+}
+PyObject* mvlgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("mvlgamma", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kMvlgammaSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::mvlgamma_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 PyMethodDef functions_top[] = {
     {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
      "expand_as(input, other)\n"
@@ -603,21 +633,19 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"mvlgamma", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "mvlgamma(input, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: int"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"eig_backward", fast(eig_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "eig_backward(g_values, g_vectors, values, vectors)\n"
-     "--\n"
-     "\n"
-     "Gradient of an eigendecomposition in its general matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_values: Tensor\n"
-     "  g_vectors: Tensor\n"
-     "  values: Tensor\n"
-     "  vectors: Tensor"},
     {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "eigh_backward(g_values, g_vectors, values, vectors)\n"
      "--\n"
@@ -772,6 +800,17 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"matrix_exp_backward", fast(matrix_exp_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "matrix_exp_backward(grad, input)\n"
+     "--\n"
+     "\n"
+     "Gradient of a matrix exponential in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  input: Tensor\n"
+     "\n"
+     "Reference: Al-Mohy and Higham 2009"},
     {},
 };
 
@@ -841,6 +880,15 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  x: Tensor\n"
      "  n: Tensor"},
+    {"multigammaln", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "multigammaln(input, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: int"},
     {},
 };
 
@@ -880,6 +928,21 @@ PyMethodDef methods[] = {
      "\n"
      "Args:\n"
      "  input: Tensor"},
+    {"mvlgamma", fast(mvlgamma_method), METH_FASTCALL | METH_KEYWORDS,
+     "mvlgamma($self, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: int"},
+    {"mvlgamma_", fast(mvlgamma_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "mvlgamma_($self, p)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the multivariate gamma function of dimension p. In place: self is overwritten\n"
+     "and returned."},
     {},
 };
 }  // namespace

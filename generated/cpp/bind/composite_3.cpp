@@ -6,57 +6,6 @@
 namespace tp::python {
 namespace {
 
-// matrix_exp_backward
-constexpr Param kMatrixExpBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"input", Kind::Tensor},
-};
-const Spec kMatrixExpBackwardSpec{"matrix_exp_backward", "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", kMatrixExpBackwardSpecParams};
-
-PyObject* matrix_exp_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("matrix_exp_backward", [&]() -> PyObject* {
-    const Spec& spec = kMatrixExpBackwardSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::matrix_exp_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return matrix_exp_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// mvlgamma
-constexpr Param kMvlgammaSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"p", Kind::Int},
-};
-const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
-
-PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mvlgamma", [&]() -> PyObject* {
-    const Spec& spec = kMvlgammaSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* mvlgamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mvlgamma_call(nullptr, args, nargs, kwnames);
-}
-PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return mvlgamma_call(self, args, nargs, kwnames);
-}
-PyObject* mvlgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("mvlgamma", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kMvlgammaSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::mvlgamma_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
-    Py_INCREF(self);
-    return self;
-  });
-}
-
 // pinv_backward
 constexpr Param kPinvBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -283,6 +232,25 @@ PyObject* rot90_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   return rot90_call(self, args, nargs, kwnames);
 }
 
+// round_whole
+constexpr Param kRoundWholeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"decimals", Kind::Int},
+};
+const Spec kRoundWholeSpec{"round_whole", "round_whole(Tensor input, int decimals) -> Tensor out", kRoundWholeSpecParams};
+
+PyObject* round_whole_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("round_whole", [&]() -> PyObject* {
+    const Spec& spec = kRoundWholeSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::round_whole(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* round_whole_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return round_whole_call(nullptr, args, nargs, kwnames);
+}
+
 // sgn_backward
 constexpr Param kSgnBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -398,6 +366,24 @@ PyObject* slogdet_backward_call(PyObject* self, PyObject* const* args, Py_ssize_
 }
 PyObject* slogdet_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return slogdet_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// softsign
+constexpr Param kSoftsignSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
+
+PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("softsign", [&]() -> PyObject* {
+    const Spec& spec = kSoftsignSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::softsign(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return softsign_call(nullptr, args, nargs, kwnames);
 }
 
 // svd_backward
@@ -578,15 +564,6 @@ PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyMethodDef functions_top[] = {
-    {"mvlgamma", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "mvlgamma(input, p)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
     {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
      "polygamma(n, input)\n"
      "--\n"
@@ -669,17 +646,6 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
-    {"matrix_exp_backward", fast(matrix_exp_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "matrix_exp_backward(grad, input)\n"
-     "--\n"
-     "\n"
-     "Gradient of a matrix exponential in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  input: Tensor\n"
-     "\n"
-     "Reference: Al-Mohy and Higham 2009"},
     {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "pinv_backward(grad, A, P)\n"
      "--\n"
@@ -740,6 +706,15 @@ PyMethodDef functions_internal[] = {
      "  grad: Tensor\n"
      "  size: list of int\n"
      "  repeats: list of int"},
+    {"round_whole", fast(round_whole_function), METH_FASTCALL | METH_KEYWORDS,
+     "round_whole(input, decimals)\n"
+     "--\n"
+     "\n"
+     "Nearest whole number that ends in so many zeros, halves to the even multiple.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  decimals: int"},
     {"sgn_backward", fast(sgn_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "sgn_backward(grad, input, output)\n"
      "--\n"
@@ -827,16 +802,19 @@ PyMethodDef functions_internal[] = {
     {},
 };
 
-PyMethodDef functions_special[] = {
-    {"multigammaln", fast(mvlgamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "multigammaln(input, p)\n"
+PyMethodDef functions_nn_functional[] = {
+    {"softsign", fast(softsign_function), METH_FASTCALL | METH_KEYWORDS,
+     "softsign(input)\n"
      "--\n"
      "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
+     "The activation x / (1 + |x|).\n"
      "\n"
      "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
+     "  input: Tensor"},
+    {},
+};
+
+PyMethodDef functions_special[] = {
     {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
      "polygamma(n, input)\n"
      "--\n"
@@ -886,21 +864,6 @@ PyMethodDef functions_special[] = {
 };
 
 PyMethodDef methods[] = {
-    {"mvlgamma", fast(mvlgamma_method), METH_FASTCALL | METH_KEYWORDS,
-     "mvlgamma($self, p)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the multivariate gamma function of dimension p.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  p: int"},
-    {"mvlgamma_", fast(mvlgamma_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "mvlgamma_($self, p)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the multivariate gamma function of dimension p. In place: self is overwritten\n"
-     "and returned."},
     {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
      "positive($self)\n"
      "--\n"
@@ -961,6 +924,7 @@ PyMethodDef methods[] = {
 void register_composite_3(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
+  r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);
 }

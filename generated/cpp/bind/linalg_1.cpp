@@ -922,6 +922,19 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"inverse", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
+     "inverse(A)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
+     "\n"
+     "Reference: Giles 2008, section 2.2.3"},
     {"orgqr", fast(householder_product_function), METH_FASTCALL | METH_KEYWORDS,
      "orgqr(input, tau)\n"
      "--\n"
@@ -1086,19 +1099,6 @@ PyMethodDef functions_linalg[] = {
      "Args:\n"
      "  A: Tensor\n"
      "  check_errors: bool, default False"},
-    {"inverse", fast(inv_function), METH_FASTCALL | METH_KEYWORDS,
-     "inverse(A)\n"
-     "--\n"
-     "\n"
-     "Inverse of square matrices.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
-     "\n"
-     "Reference: Giles 2008, section 2.2.3"},
     {},
 };
 

@@ -6,6 +6,29 @@
 namespace tp::python {
 namespace {
 
+// log_softmax
+constexpr Param kLogSoftmaxSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLogSoftmaxSpec{"log_softmax", "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxSpecParams};
+
+PyObject* log_softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+  });
+}
+PyObject* log_softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log_softmax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_call(self, args, nargs, kwnames);
+}
+
 // log_softmax_backward
 constexpr Param kLogSoftmaxBackwardSpecParams[] = {
     {"grad", Kind::Tensor},
@@ -747,26 +770,20 @@ PyObject* pdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyO
   return pdist_call(nullptr, args, nargs, kwnames);
 }
 
-// pixel_shuffle
-constexpr Param kPixelShuffleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"upscale_factor", Kind::Int},
-};
-const Spec kPixelShuffleSpec{"pixel_shuffle", "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", kPixelShuffleSpecParams};
-
-PyObject* pixel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pixel_shuffle", [&]() -> PyObject* {
-    const Spec& spec = kPixelShuffleSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pixel_shuffle_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False, return_indices=False)\n"
      "--\n"
@@ -833,15 +850,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 2.0"},
-    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_shuffle(input, upscale_factor)\n"
-     "--\n"
-     "\n"
-     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  upscale_factor: int"},
     {},
 };
 
@@ -1116,6 +1124,19 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"margin_ranking_loss", fast(margin_ranking_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
      "--\n"
@@ -1353,15 +1374,40 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 2.0"},
-    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_shuffle(input, upscale_factor)\n"
+    {},
+};
+
+PyMethodDef functions_special[] = {
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
      "--\n"
      "\n"
-     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  upscale_factor: int"},
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
+    {},
+};
+
+PyMethodDef methods[] = {
+    {"log_softmax", fast(log_softmax_method), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax($self, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {},
 };
 }  // namespace
@@ -1370,6 +1416,8 @@ void register_nn_3(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
+  r.add("special", functions_special);
+  r.add_methods(methods);
 }
 
 }  // namespace tp::python

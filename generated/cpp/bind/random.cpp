@@ -685,7 +685,10 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  generator: generator or None, default None\n"
-     "  p: float"},
+     "  p: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
     {"multinomial", fast(multinomial_function), METH_FASTCALL | METH_KEYWORDS,
      "multinomial(input, num_samples, replacement=False, *, generator=None)\n"
      "--\n"
@@ -914,7 +917,10 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  generator: generator or None, default None\n"
-     "  p: float"},
+     "  p: float\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0"},
     {"bernoulli_", fast(bernoulli_fill_inplace), METH_FASTCALL | METH_KEYWORDS,
      "Ones and zeros in place of the elements, ones with probability p, a number or one for each\n"
      "element. In place: self is overwritten and returned.\n"

@@ -304,22 +304,22 @@ PyObject* softshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
   return softshrink_call(nullptr, args, nargs, kwnames);
 }
 
-// softsign
-constexpr Param kSoftsignSpecParams[] = {
+// softsign_real
+constexpr Param kSoftsignRealSpecParams[] = {
     {"input", Kind::Tensor},
 };
-const Spec kSoftsignSpec{"softsign", "softsign(Tensor input) -> Tensor out", kSoftsignSpecParams};
+const Spec kSoftsignRealSpec{"softsign_real", "softsign_real(Tensor input) -> Tensor out", kSoftsignRealSpecParams};
 
-PyObject* softsign_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("softsign", [&]() -> PyObject* {
-    const Spec& spec = kSoftsignSpec;
+PyObject* softsign_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("softsign_real", [&]() -> PyObject* {
+    const Spec& spec = kSoftsignRealSpec;
     Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softsign(to_tensor(spec, a, 0).ref())), spec, a);
+    return kept(wrap(ops::softsign_real(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
-PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return softsign_call(nullptr, args, nargs, kwnames);
+PyObject* softsign_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return softsign_real_call(nullptr, args, nargs, kwnames);
 }
 
 // spherical_bessel_j0
@@ -793,6 +793,21 @@ PyMethodDef functions_top[] = {
     {},
 };
 
+PyMethodDef functions_internal[] = {
+    {"softsign_real", fast(softsign_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "softsign_real(input)\n"
+     "--\n"
+     "\n"
+     "The activation x / (1 + |x|) of real numbers, in one loop.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2"},
+    {},
+};
+
 PyMethodDef functions_nn_functional[] = {
     {"sigmoid", fast(sigmoid_function), METH_FASTCALL | METH_KEYWORDS,
      "sigmoid(input)\n"
@@ -857,17 +872,6 @@ PyMethodDef functions_nn_functional[] = {
      "Special values:\n"
      "  input = 0.5, d_input = 0\n"
      "  input = -0.5, d_input = 0"},
-    {"softsign", fast(softsign_function), METH_FASTCALL | METH_KEYWORDS,
-     "softsign(input)\n"
-     "--\n"
-     "\n"
-     "The activation x / (1 + |x|).\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2"},
     {"tanh", fast(tanh_function), METH_FASTCALL | METH_KEYWORDS,
      "tanh(input)\n"
      "--\n"
@@ -1170,6 +1174,7 @@ PyMethodDef methods[] = {
 
 void register_unary_5(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
   r.add("special", functions_special);
   r.add_methods(methods);

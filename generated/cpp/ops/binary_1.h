@@ -236,6 +236,20 @@ class TP_API FminBackward final : public FuncOp<FminBackward, 2, 2> {
   TP_NODE_DISPOSE(FminBackward)
 };
 
+// fmod(Tensor input, Tensor other) -> Tensor out
+class TP_API FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "FmodBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(FmodBackward)
+};
+
 // add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor out
 TP_API Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TP_API TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
@@ -314,5 +328,11 @@ TP_API TensorRef fmax_out(const TensorRef& input, const TensorRef& other, const 
 TP_API Storage fmin(const Storage& input, const Storage& other);
 TP_API TensorRef fmin(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmin_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// fmod(Tensor input, Tensor other) -> Tensor out
+TP_API Storage fmod(const Storage& input, const Storage& other);
+TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -202,6 +202,23 @@ class TP_API ZetaBackward final : public FuncOp<ZetaBackward, 2, 2> {
   TP_NODE_DISPOSE(ZetaBackward)
 };
 
+// zeta_order(Tensor input, Tensor other, int order) -> Tensor out
+class TP_API ZetaOrderBackward final : public FuncOp<ZetaOrderBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"zeta_order", "zeta_order(Tensor input, Tensor other, int order) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "ZetaOrderBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(ZetaOrderBackward)
+};
+
 // maximum(Tensor input, Tensor other) -> Tensor out
 TP_API Storage maximum(const Storage& input, const Storage& other);
 TP_API TensorRef maximum(const TensorRef& input, const TensorRef& other);
@@ -270,5 +287,9 @@ TP_API TensorRef xlogy_out(const TensorRef& input, const TensorRef& other, const
 TP_API Storage zeta(const Storage& input, const Storage& other);
 TP_API TensorRef zeta(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef zeta_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// zeta_order(Tensor input, Tensor other, int order) -> Tensor out
+TP_API Storage zeta_order(const Storage& input, const Storage& other, std::int64_t order);
+TP_API TensorRef zeta_order(const TensorRef& input, const TensorRef& other, std::int64_t order);
 
 }  // namespace tp::ops

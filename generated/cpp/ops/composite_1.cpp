@@ -12,6 +12,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage amax(const Storage& input, const Dims& dim, bool keepdim);
@@ -117,6 +119,8 @@ Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage strong_mul(const Storage& input, const Storage& other);
+TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -847,6 +851,53 @@ V dstack_compose(std::span<const V> tensors) {
 
 Storage dstack(std::span<const Storage> tensors) { return on_tensors([&] { return dstack(tensors_of(tensors)); }); }
 TensorRef dstack(std::span<const TensorRef> tensors) { return dstack_compose<TensorRef>(tensors); }
+
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+//   vh = mH(vectors)
+//   product = matmul(vh, g_vectors)
+//   level = product - matmul(vh, vectors) * unsqueeze(real(diagonal(product, 0, -2, -1)), -2)
+//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
+//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
+//   off = strong_mul(conj(1 / where(equal, 1, gap)), where(equal, 0, level))
+//   core = tril(off, -1) + triu(off, 1) + diag_embed(g_values)
+//   slope = linalg_solve(vh, matmul(core, vh))
+
+namespace {
+constexpr OpSchema kEigBackwardSchema{"eig_backward",
+    "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
+    true};
+
+template <class V>
+V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
+  const auto vh = mH(vectors);
+  const auto product = matmul(vh, g_vectors);
+  const auto level = sub(product, mul(matmul(vh, vectors), unsqueeze(real(diagonal(product, std::int64_t(0),
+      std::int64_t(-2), std::int64_t(-1))), std::int64_t(-2))), Scalar(1));
+  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
+  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
+      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
+      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(equal,
+      add(tril(level, std::int64_t(-1)), triu(level, std::int64_t(1)), Scalar(1)),
+      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eig: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
+  const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), where(equal,
+      number<V>(Scalar(std::int64_t(1))), gap))), where(equal, number<V>(Scalar(std::int64_t(0))), level));
+  const auto core = add(add(tril(off, std::int64_t(-1)), triu(off, std::int64_t(1)), Scalar(1)), diag_embed(g_values,
+      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  return linalg_solve(vh, matmul(core, vh), true);
+}
+}  // namespace
+
+Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors) {
+  return eig_backward_compose<Storage>(g_values, g_vectors, values, vectors);
+}
+TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors) {
+  return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
 
 }  // namespace ops
 }  // namespace tp

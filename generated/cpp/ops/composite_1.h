@@ -141,4 +141,10 @@ TP_API TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std
 TP_API Storage dstack(std::span<const Storage> tensors);
 TP_API TensorRef dstack(std::span<const TensorRef> tensors);
 
+// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors);
+TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+
 }  // namespace tp::ops

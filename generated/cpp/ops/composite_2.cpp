@@ -16,10 +16,13 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage as_columns(const Storage& input, const Storage& A, const Storage& B);
 TensorRef as_columns(const TensorRef& input, const TensorRef& A, const TensorRef& B);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage clone(const Storage& input);
+TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
@@ -55,8 +58,8 @@ Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage linalg_solve(const Storage& A, const Storage& B, bool left);
-TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
+Storage lgamma(const Storage& input);
+TensorRef lgamma(const TensorRef& input);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
 Storage logical_and(const Storage& input, const Storage& other);
@@ -65,6 +68,8 @@ Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage matrix_exp(const Storage& input);
+TensorRef matrix_exp(const TensorRef& input);
 Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
@@ -79,8 +84,6 @@ Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
-Storage real(const Storage& input);
-TensorRef real(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
@@ -108,53 +111,8 @@ Storage view_as_real(const Storage& input);
 TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-
-// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-//   vh = mH(vectors)
-//   product = matmul(vh, g_vectors)
-//   level = product - matmul(vh, vectors) * unsqueeze(real(diagonal(product, 0, -2, -1)), -2)
-//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
-//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
-//   off = strong_mul(conj(1 / where(equal, 1, gap)), where(equal, 0, level))
-//   core = tril(off, -1) + triu(off, 1) + diag_embed(g_values)
-//   slope = linalg_solve(vh, matmul(core, vh))
-
-namespace {
-constexpr OpSchema kEigBackwardSchema{"eig_backward",
-    "eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
-    true};
-
-template <class V>
-V eig_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
-  const auto vh = mH(vectors);
-  const auto product = matmul(vh, g_vectors);
-  const auto level = sub(product, mul(matmul(vh, vectors), unsqueeze(real(diagonal(product, std::int64_t(0),
-      std::int64_t(-2), std::int64_t(-1))), std::int64_t(-2))), Scalar(1));
-  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
-  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
-      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
-      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
-  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(equal,
-      add(tril(level, std::int64_t(-1)), triu(level, std::int64_t(1)), Scalar(1)),
-      number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
-    refuse("", ErrorKind::Runtime,
-        "linalg.eig: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
-  const auto off = strong_mul(conj(div(number<V>(Scalar(std::int64_t(1))), where(equal,
-      number<V>(Scalar(std::int64_t(1))), gap))), where(equal, number<V>(Scalar(std::int64_t(0))), level));
-  const auto core = add(add(tril(off, std::int64_t(-1)), triu(off, std::int64_t(1)), Scalar(1)), diag_embed(g_values,
-      std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  return linalg_solve(vh, matmul(core, vh), true);
-}
-}  // namespace
-
-Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values, const Storage& vectors) {
-  return eig_backward_compose<Storage>(g_values, g_vectors, values, vectors);
-}
-TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors) {
-  return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
-}
+Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
 // eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
 //   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
@@ -508,7 +466,7 @@ TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const
 //   sums = unsqueeze(movedim(output, dim, -1), -2)
 //   kept = logical_and(triu(ones((size(input, dim), size(input, dim)), dtype(grad))) != 0, sums != -inf)
 //   weight = exp(where(kept, rows - sums, -inf))
-//   slope = input if numel(input) == 0 or ndim(input) == 0 else movedim(sum(weight * unsqueeze(movedim(grad, dim, -1), -2), (-1,)), -1, dim)
+//   slope = input if numel(input) == 0 or ndim(input) == 0 else movedim(sum(conj(weight) * unsqueeze(movedim(grad, dim, -1), -2), (-1,)), -1, dim)
 
 namespace {
 constexpr OpSchema kLogcumsumexpBackwardSchema{"logcumsumexp_backward",
@@ -523,9 +481,9 @@ V logcumsumexp_backward_compose(const V& grad, const V& input, const V& output, 
       number<V>(Scalar(-std::numeric_limits<double>::infinity()))));
   const auto weight = exp(where(kept, sub(rows, sums, Scalar(1)),
       number<V>(Scalar(-std::numeric_limits<double>::infinity()))));
-  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(input) : movedim(sum(mul(weight,
-      unsqueeze(movedim(grad, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-2))), Dims{std::int64_t(-1)}, false,
-      std::nullopt), Dims{std::int64_t(-1)}, Dims{dim}));
+  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(input)
+      : movedim(sum(mul(conj(weight), unsqueeze(movedim(grad, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-2))),
+      Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, Dims{dim}));
 }
 }  // namespace
 
@@ -753,6 +711,66 @@ Storage matmul_backward_other(const Storage& grad, const Storage& input, const S
 }
 TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other) {
   return matmul_backward_other_compose<TensorRef>(grad, input, other);
+}
+
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+//   n = size(input, -1)
+//   a = mH(input)
+//   block = cat((cat((a, grad), -1), cat((zeros_like(a), a), -1)), -2)
+//   slope = narrow(narrow(matrix_exp(block), -2, 0, n), -1, n, n)
+
+namespace {
+constexpr OpSchema kMatrixExpBackwardSchema{"matrix_exp_backward",
+    "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V matrix_exp_backward_compose(const V& grad, const V& input) {
+  const auto n = size(input, std::int64_t(-1));
+  const auto a = mH(input);
+  const auto block = cat(std::vector<V>{cat(std::vector<V>{a, grad}, std::int64_t(-1)),
+      cat(std::vector<V>{zeros_like(a, std::nullopt), a}, std::int64_t(-1))}, std::int64_t(-2));
+  return narrow(narrow(matrix_exp(block), std::int64_t(-2), std::int64_t(0), n), std::int64_t(-1), n, n);
+}
+}  // namespace
+
+Storage matrix_exp_backward(const Storage& grad, const Storage& input) {
+  return matrix_exp_backward_compose<Storage>(grad, input);
+}
+TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input) {
+  return matrix_exp_backward_compose<TensorRef>(grad, input);
+}
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+//   out = sum(lgamma(unsqueeze(input, -1) - arange(p) / 2), (-1,)) + 0.28618247146235004 * p * (p - 1)
+
+namespace {
+constexpr OpSchema kMvlgammaSchema{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V mvlgamma_compose(const V& input, std::int64_t p) {
+  return add(sum(lgamma(sub(unsqueeze(input, std::int64_t(-1)), div(lift<V>(make_arange(Scalar(p), std::nullopt)),
+      number<V>(Scalar(std::int64_t(2)))), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt),
+      number<V>(Scalar((0.28618247146235004 * p) * (p - std::int64_t(1)))), Scalar(1));
+}
+}  // namespace
+
+Storage mvlgamma(const Storage& input, std::int64_t p) {
+  return on_tensors([&] { return mvlgamma(tensors_of(input), p); });
+}
+TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
+TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kMvlgammaSchema, input, mvlgamma(batch::kept(input), p));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kMvlgammaSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = mvlgamma(wiring::before_change(input, input), p);
+  TensorRef result = record ? mvlgamma(clone(input), p) : mvlgamma(input, p);
+  kernels::copy_broadcast("mvlgamma_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 
 }  // namespace ops

@@ -5,12 +5,6 @@
 
 namespace tp::ops {
 
-// eig_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors);
-TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-
 // eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
 TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
     const Storage& vectors);
@@ -124,5 +118,14 @@ TP_API TensorRef matmul_backward_input(const TensorRef& grad, const TensorRef& i
 // matmul_backward_other(Tensor grad, Tensor input, Tensor other) -> Tensor slope
 TP_API Storage matmul_backward_other(const Storage& grad, const Storage& input, const Storage& other);
 TP_API TensorRef matmul_backward_other(const TensorRef& grad, const TensorRef& input, const TensorRef& other);
+
+// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
+TP_API Storage matrix_exp_backward(const Storage& grad, const Storage& input);
+TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
+
+// mvlgamma(Tensor input, int p) -> Tensor out
+TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
+TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
+TP_API TensorRef mvlgamma_(const TensorRef& input, std::int64_t p);
 
 }  // namespace tp::ops

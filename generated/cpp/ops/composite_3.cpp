@@ -18,7 +18,6 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage amax(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim);
-Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order);
@@ -46,6 +45,8 @@ TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage floor_divide(const Storage& input, const Storage& other);
+TensorRef floor_divide(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage imag(const Storage& input);
@@ -56,8 +57,6 @@ Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
-Storage lgamma(const Storage& input);
-TensorRef lgamma(const TensorRef& input);
 Storage linalg_eigvalsh(const Storage& A, std::string_view UPLO);
 TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
@@ -70,8 +69,6 @@ Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
-Storage matrix_exp(const Storage& input);
-TensorRef matrix_exp(const TensorRef& input);
 Storage maximum(const Storage& input, const Storage& other);
 TensorRef maximum(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -90,12 +87,16 @@ Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
+Storage remainder(const Storage& input, const Storage& other);
+TensorRef remainder(const TensorRef& input, const TensorRef& other);
 Storage repeat(const Storage& input, const Dims& repeats);
 TensorRef repeat(const TensorRef& input, const Dims& repeats);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
+Storage softsign_real(const Storage& input);
+TensorRef softsign_real(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -119,66 +120,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
-//   n = size(input, -1)
-//   a = mH(input)
-//   block = cat((cat((a, grad), -1), cat((zeros_like(a), a), -1)), -2)
-//   slope = narrow(narrow(matrix_exp(block), -2, 0, n), -1, n, n)
-
-namespace {
-constexpr OpSchema kMatrixExpBackwardSchema{"matrix_exp_backward",
-    "matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V matrix_exp_backward_compose(const V& grad, const V& input) {
-  const auto n = size(input, std::int64_t(-1));
-  const auto a = mH(input);
-  const auto block = cat(std::vector<V>{cat(std::vector<V>{a, grad}, std::int64_t(-1)),
-      cat(std::vector<V>{zeros_like(a, std::nullopt), a}, std::int64_t(-1))}, std::int64_t(-2));
-  return narrow(narrow(matrix_exp(block), std::int64_t(-2), std::int64_t(0), n), std::int64_t(-1), n, n);
-}
-}  // namespace
-
-Storage matrix_exp_backward(const Storage& grad, const Storage& input) {
-  return matrix_exp_backward_compose<Storage>(grad, input);
-}
-TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input) {
-  return matrix_exp_backward_compose<TensorRef>(grad, input);
-}
-
-// mvlgamma(Tensor input, int p) -> Tensor out
-//   out = sum(lgamma(unsqueeze(input, -1) - arange(p) / 2), (-1,)) + 0.28618247146235004 * p * (p - 1)
-
-namespace {
-constexpr OpSchema kMvlgammaSchema{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V mvlgamma_compose(const V& input, std::int64_t p) {
-  return add(sum(lgamma(sub(unsqueeze(input, std::int64_t(-1)), div(lift<V>(make_arange(Scalar(p), std::nullopt)),
-      number<V>(Scalar(std::int64_t(2)))), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt),
-      number<V>(Scalar((0.28618247146235004 * p) * (p - std::int64_t(1)))), Scalar(1));
-}
-}  // namespace
-
-Storage mvlgamma(const Storage& input, std::int64_t p) {
-  return on_tensors([&] { return mvlgamma(tensors_of(input), p); });
-}
-TensorRef mvlgamma(const TensorRef& input, std::int64_t p) { return mvlgamma_compose<TensorRef>(input, p); }
-TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return batch::assign(kMvlgammaSchema, input, mvlgamma(batch::kept(input), p));
-  const bool record = wiring::records(input);
-  wiring::check_inplace(kMvlgammaSchema, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = mvlgamma(wiring::before_change(input, input), p);
-  TensorRef result = record ? mvlgamma(clone(input), p) : mvlgamma(input, p);
-  kernels::copy_broadcast("mvlgamma_", input->storage(), result->storage());
-  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
 
 // pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
 //   ph = mH(P)
@@ -415,6 +356,40 @@ TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims) {
   return rot90_compose<TensorRef>(input, k, dims);
 }
 
+// round_whole(Tensor input, int decimals) -> Tensor out
+//   wide = input if dtype(input) == "u64" else cast(input, "i64")
+//   step = product_of([10 for i in range(-decimals)])
+//   low = floor_divide(wide, step)
+//   rest = wide - low * step
+//   up = logical_or(rest > step - rest, logical_and(rest == step - rest, remainder(low, 2) == 1))
+//   out = cast((low + cast(up, dtype(low))) * step, dtype(input))
+
+namespace {
+constexpr OpSchema kRoundWholeSchema{"round_whole", "round_whole(Tensor input, int decimals) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V round_whole_compose(const V& input, std::int64_t decimals) {
+  if (TP_UNLIKELY(!(decimals > std::int64_t(-19))))
+    refuse("", ErrorKind::Value, "decimals={} is below -18, beyond the range of whole numbers", {decimals});
+  const auto wide = (dtype(input) == Dtype::U64 ? V(input) : cast(input, Dtype::I64));
+  const auto step = product_of(each_int(-decimals, [&](std::int64_t i) -> std::int64_t { return std::int64_t(10); }));
+  const auto low = floor_divide(wide, number<V>(Scalar(step)));
+  const auto rest = sub(wide, mul(low, number<V>(Scalar(step))), Scalar(1));
+  const auto up = logical_or(gt(rest, sub(number<V>(Scalar(step)), rest, Scalar(1))), logical_and(eq(rest,
+      sub(number<V>(Scalar(step)), rest, Scalar(1))), eq(remainder(low, number<V>(Scalar(std::int64_t(2)))),
+      number<V>(Scalar(std::int64_t(1))))));
+  return cast(mul(add(low, cast(up, dtype(low)), Scalar(1)), number<V>(Scalar(step))), dtype(input));
+}
+}  // namespace
+
+Storage round_whole(const Storage& input, std::int64_t decimals) {
+  return on_tensors([&] { return round_whole(tensors_of(input), decimals); });
+}
+TensorRef round_whole(const TensorRef& input, std::int64_t decimals) {
+  return round_whole_compose<TensorRef>(input, decimals);
+}
+
 // sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
 //   r = abs(input)
 //   across = grad - real(grad * conj(output)) * output
@@ -545,6 +520,22 @@ Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Stor
 TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign) {
   return slogdet_backward_compose<TensorRef>(g_sign, g_log, A, sign);
 }
+
+// softsign(Tensor input) -> Tensor out
+//   out = input / (1 + abs(input)) if is_complex(dtype(input)) else softsign_real(input)
+
+namespace {
+constexpr OpSchema kSoftsignSchema{"softsign", "softsign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V softsign_compose(const V& input) {
+  return (is_complex(dtype(input)) ? div(input, add(number<V>(Scalar(std::int64_t(1))), abs(input), Scalar(1)))
+      : softsign_real(input));
+}
+}  // namespace
+
+Storage softsign(const Storage& input) { return on_tensors([&] { return softsign(tensors_of(input)); }); }
+TensorRef softsign(const TensorRef& input) { return softsign_compose<TensorRef>(input); }
 
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 //   k = size(S, -1)

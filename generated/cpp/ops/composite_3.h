@@ -5,15 +5,6 @@
 
 namespace tp::ops {
 
-// matrix_exp_backward(Tensor grad, Tensor input) -> Tensor slope
-TP_API Storage matrix_exp_backward(const Storage& grad, const Storage& input);
-TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& input);
-
-// mvlgamma(Tensor input, int p) -> Tensor out
-TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
-TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
-TP_API TensorRef mvlgamma_(const TensorRef& input, std::int64_t p);
-
 // pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
 TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
@@ -58,6 +49,10 @@ TP_API TensorRef reshape_as(const TensorRef& input, const TensorRef& other);
 TP_API Storage rot90(const Storage& input, std::int64_t k, const Dims& dims);
 TP_API TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims);
 
+// round_whole(Tensor input, int decimals) -> Tensor out
+TP_API Storage round_whole(const Storage& input, std::int64_t decimals);
+TP_API TensorRef round_whole(const TensorRef& input, std::int64_t decimals);
+
 // sgn_backward(Tensor grad, Tensor input, Tensor output) -> Tensor out
 TP_API Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
 TP_API TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
@@ -82,6 +77,10 @@ TP_API TensorRef shifted_chebyshev_polynomial_w(const TensorRef& x, const Tensor
 TP_API Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
 TP_API TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A,
     const TensorRef& sign);
+
+// softsign(Tensor input) -> Tensor out
+TP_API Storage softsign(const Storage& input);
+TP_API TensorRef softsign(const TensorRef& input);
 
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 TP_API Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U,

@@ -51,7 +51,7 @@ TP_COLD void col2im_set_tangent(const TensorRef& out, const TensorRef& input, co
 
 Storage col2im(const Storage& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
     const Dims& padding, const Dims& stride) {
-  check_dtype(Col2imBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(Col2imBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::fold_patches(Col2imBackward::schema_v1, input, output_size, kernel_size, dilation, padding, stride);
 }
 TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
@@ -1269,7 +1269,6 @@ TP_COLD void im2col_set_tangent(const TensorRef& out, const TensorRef& input, co
 
 Storage im2col(const Storage& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
     const Dims& stride) {
-  check_dtype(Im2colBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
   return kernels::patches(Im2colBackward::schema_v1, input, kernel_size, dilation, padding, stride);
 }
 TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& dilation, const Dims& padding,

@@ -530,7 +530,7 @@ TP_COLD void addr_set_tangent(const TensorRef& out, const TensorRef& input, cons
 }  // namespace
 
 Storage addr(const Storage& input, const Storage& vec1, const Storage& vec2, const Scalar& beta, const Scalar& alpha) {
-  check_dtype(AddrBackward::schema_v1, input, kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(AddrBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::addr(AddrBackward::schema_v1, input, vec1, vec2, beta, alpha);
 }
 TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& vec2, const Scalar& beta,

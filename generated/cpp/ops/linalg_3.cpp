@@ -287,9 +287,12 @@ GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_
 }
 
 // matrix_norm(Tensor A, Scalar ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
+//   given = A if dtype == None else cast(A, dtype_or(dtype, A))
+//   narrow = dtype(given) == "f16" or dtype(given) == "bf16"
+//   moved = movedim(cast(given, "f32") if narrow else given, dim, (-2, -1))
 //   value = amax(linalg_svdvals(moved), (-1,)) if ord == 2 else amin(linalg_svdvals(moved), (-1,)) if ord == -2 else amax(sum(abs(moved), (-2,)), (-1,)) if ord == 1 else amin(sum(abs(moved), (-2,)), (-1,)) if ord == -1 else amax(sum(abs(moved), (-1,)), (-1,)) if ord == inf else amin(sum(abs(moved), (-1,)), (-1,)) if ord == -inf else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number")
-//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
+//   kept = restore_dims(value, shape(A), dim, False) if keepdim else value
+//   out = cast(kept, dtype(given)) if narrow else kept
 
 namespace {
 constexpr OpSchema kMatrixNormSchema{"matrix_norm",
@@ -298,7 +301,9 @@ constexpr OpSchema kMatrixNormSchema{"matrix_norm",
 
 template <class V>
 V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
+  const auto given = (!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A)));
+  const auto narrow = (ops::dtype(given) == Dtype::F16) || (ops::dtype(given) == Dtype::BF16);
+  const auto moved = movedim((narrow ? cast(given, Dtype::F32) : V(given)), dim, Dims{std::int64_t(-2),
       std::int64_t(-1)});
   const auto value = (ord.to_double() == std::int64_t(2) ? amax(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
       : (ord.to_double() == std::int64_t(-2) ? amin(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
@@ -310,7 +315,8 @@ V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepd
       ? amin(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, false)
       : refused(moved,
       std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number"))))))));
-  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+  const auto kept = (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+  return (narrow ? cast(kept, ops::dtype(given)) : V(kept));
 }
 }  // namespace
 
@@ -323,9 +329,12 @@ TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bo
 }
 
 // matrix_norm(Tensor A, str ord="fro", int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None) -> Tensor out
-//   moved = movedim(A if dtype == None else cast(A, dtype_or(dtype, A)), dim, (-2, -1))
+//   given = A if dtype == None else cast(A, dtype_or(dtype, A))
+//   narrow = dtype(given) == "f16" or dtype(given) == "bf16"
+//   moved = movedim(cast(given, "f32") if narrow else given, dim, (-2, -1))
 //   value = vector_norm(moved, 2, (-2, -1)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,)) if ord == "nuc" else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word")
-//   out = restore_dims(value, shape(A), dim, False) if keepdim else value
+//   kept = restore_dims(value, shape(A), dim, False) if keepdim else value
+//   out = cast(kept, dtype(given)) if narrow else kept
 
 namespace {
 constexpr OpSchema kMatrixNorm1Schema{"matrix_norm",
@@ -333,13 +342,16 @@ constexpr OpSchema kMatrixNorm1Schema{"matrix_norm",
 
 template <class V>
 V matrix_norm_1_compose(const V& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
-  const auto moved = movedim((!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A))), dim, Dims{std::int64_t(-2),
+  const auto given = (!dtype.has_value() ? V(A) : cast(A, dtype_or(dtype, A)));
+  const auto narrow = (ops::dtype(given) == Dtype::F16) || (ops::dtype(given) == Dtype::BF16);
+  const auto moved = movedim((narrow ? cast(given, Dtype::F32) : V(given)), dim, Dims{std::int64_t(-2),
       std::int64_t(-1)});
   const auto value = (ord == std::string_view("fro") ? vector_norm(moved, Scalar(std::int64_t(2)),
       Dims{std::int64_t(-2), std::int64_t(-1)}, false, std::nullopt) : (ord == std::string_view("nuc")
       ? sum(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false, std::nullopt) : refused(moved,
       std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word"))));
-  return (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+  const auto kept = (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
+  return (narrow ? cast(kept, ops::dtype(given)) : V(kept));
 }
 }  // namespace
 

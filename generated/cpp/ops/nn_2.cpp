@@ -6,7 +6,6 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/losses.h"
-#include "kernels/softmax.h"
 
 namespace tp {
 
@@ -89,10 +88,10 @@ TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
@@ -125,6 +124,8 @@ Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage round(const Storage& input);
 TensorRef round(const TensorRef& input);
+Storage rsqrt(const Storage& input);
+TensorRef rsqrt(const TensorRef& input);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
 Storage make_sizes_tensor(const Dims& sizes);
@@ -161,6 +162,31 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
+
+// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
+//   out = input * rsqrt(mean(square(input), last_dims(len(normalized_shape)), True) + eps)
+
+namespace {
+constexpr OpSchema kComplexRmsNormSchema{"complex_rms_norm",
+    "complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V complex_rms_norm_compose(const V& input, const Dims& normalized_shape, double eps) {
+  if (TP_UNLIKELY(!((len(normalized_shape) > std::int64_t(0)) && (last_sizes(shape(input), -len(normalized_shape)) ==
+      normalized_shape))))
+    refuse("", ErrorKind::Value, "input has sizes {}, which do not end in normalized_shape={}", {shape(input),
+        normalized_shape});
+  return mul(input, rsqrt(add(mean(square(input), last_dims(len(normalized_shape)), true, std::nullopt),
+      number<V>(Scalar(eps)), Scalar(1))));
+}
+}  // namespace
+
+Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps) {
+  return on_tensors([&] { return complex_rms_norm(tensors_of(input), normalized_shape, eps); });
+}
+TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps) {
+  return complex_rms_norm_compose<TensorRef>(input, normalized_shape, eps);
+}
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 //   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
@@ -1265,9 +1291,10 @@ TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape, const
 }
 
 // local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out
+//   x = cast(input, floating_dtype(dtype(input)))
 //   pads = [0 if i < 2 * ndim(input) - 4 else size // 2 if i == 2 * ndim(input) - 4 else (size - 1) // 2 for i in range(2 * ndim(input) - 2)]
-//   total = sum(unfold(constant_pad_nd(input * input, pads), 1, size, 1), (-1,))
-//   out = input / (total / size * alpha + k) ** beta
+//   total = sum(unfold(constant_pad_nd(x * x, pads), 1, size, 1), (-1,))
+//   out = x / (total / size * alpha + k) ** beta
 
 namespace {
 constexpr OpSchema kLocalResponseNormSchema{"local_response_norm",
@@ -1281,13 +1308,14 @@ V local_response_norm_compose(const V& input, std::int64_t size, double alpha, d
         {shape(input)});
   if (TP_UNLIKELY(!(size > std::int64_t(0))))
     refuse(kLocalResponseNormSchema.name, ErrorKind::Value, "size={} is not positive", {size});
+  const auto x = cast(input, floating_dtype(dtype(input)));
   const auto pads = each_int((std::int64_t(2) * ndim(input)) - std::int64_t(2),
       [&](std::int64_t i) -> std::int64_t { return (i < ((std::int64_t(2) * ndim(input)) - std::int64_t(4))
       ? std::int64_t(0) : (i == ((std::int64_t(2) * ndim(input)) - std::int64_t(4)) ? floor_div(size, std::int64_t(2))
       : floor_div(size - std::int64_t(1), std::int64_t(2)))); });
-  const auto total = sum(unfold(constant_pad_nd(mul(input, input), pads, Scalar(0)), std::int64_t(1), size,
-      std::int64_t(1)), Dims{std::int64_t(-1)}, false, std::nullopt);
-  return div(input, pow(add(mul(div(total, number<V>(Scalar(size))), number<V>(Scalar(alpha))), number<V>(Scalar(k)),
+  const auto total = sum(unfold(constant_pad_nd(mul(x, x), pads, Scalar(0)), std::int64_t(1), size, std::int64_t(1)),
+      Dims{std::int64_t(-1)}, false, std::nullopt);
+  return div(x, pow(add(mul(div(total, number<V>(Scalar(size))), number<V>(Scalar(alpha))), number<V>(Scalar(k)),
       Scalar(1)), number<V>(Scalar(beta))));
 }
 }  // namespace
@@ -1297,76 +1325,6 @@ Storage local_response_norm(const Storage& input, std::int64_t size, double alph
 }
 TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k) {
   return local_response_norm_compose<TensorRef>(input, size, alpha, beta, k);
-}
-
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = log_softmax_backward(g, out, dim)
-//   saves: out, dim
-
-namespace {
-
-template <class V>
-V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
-
-TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::log_softmax(in[0], dim_, dtype));
-}
-
-TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
-        input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  check_dtype(LogSoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
-}
-TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return log_softmax_batched(input, dim, dtype);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return log_softmax(wiring::autocast(LogSoftmaxBackward::schema_v1, input), dim, dtype);
-  }
-  TensorRef out = wiring::wrap(log_softmax(input->storage(), dim, dtype));
-  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
-    auto node = make_node<LogSoftmaxBackward>();
-    LogSoftmaxBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.dim_ = dim;
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log_softmax_set_tangent(out, input, dim); });
-  return out;
-}
-GradVec LogSoftmaxBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec LogSoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
 }
 
 }  // namespace ops

@@ -48,22 +48,9 @@ class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntrop
   TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
 };
 
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log_softmax",
-      "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "LogSoftmaxBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t dim_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LogSoftmaxBackward)
-};
+// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
+TP_API Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps);
+TP_API TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps);
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
@@ -224,9 +211,5 @@ TP_API TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape
 // local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out
 TP_API Storage local_response_norm(const Storage& input, std::int64_t size, double alpha, double beta, double k);
 TP_API TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k);
-
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-TP_API Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 
 }  // namespace tp::ops

@@ -34,8 +34,6 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
-Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
-TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 Storage gt(const Storage& input, const Storage& other);
@@ -54,8 +52,6 @@ Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
-TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
@@ -97,8 +93,6 @@ TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::option
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
-Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
-TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage unpool(const Storage& input, const Storage& indices, const Dims& size);
 TensorRef unpool(const TensorRef& input, const TensorRef& indices, const Dims& size);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
@@ -110,6 +104,76 @@ Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view 
 TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+//   vjp input = log_softmax_backward(g, out, dim)
+//   saves: out, dim
+
+namespace {
+
+template <class V>
+V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
+
+TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax(in[0], dim_, dtype));
+}
+
+TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(LogSoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
+}
+TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return log_softmax_batched(input, dim, dtype);
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return log_softmax(wiring::autocast(LogSoftmaxBackward::schema_v1, input), dim, dtype);
+  }
+  TensorRef out = wiring::wrap(log_softmax(input->storage(), dim, dtype));
+  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
+    auto node = make_node<LogSoftmaxBackward>();
+    LogSoftmaxBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { log_softmax_set_tangent(out, input, dim); });
+  return out;
+}
+GradVec LogSoftmaxBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LogSoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
 
 // log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
 //   vjp grad = g - sum(g * exp(output), (dim,), True)
@@ -2051,28 +2115,6 @@ V pdist_compose(const V& input, double p) {
 
 Storage pdist(const Storage& input, double p) { return on_tensors([&] { return pdist(tensors_of(input), p); }); }
 TensorRef pdist(const TensorRef& input, double p) { return pdist_compose<TensorRef>(input, p); }
-
-// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
-//   out = flatten(flatten(movedim(unflatten(input, -3, (-1, upscale_factor, upscale_factor)), (-4, -3), (-3, -1)), -2, -1), -3, -2)
-
-namespace {
-constexpr OpSchema kPixelShuffleSchema{"pixel_shuffle",
-    "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pixel_shuffle_compose(const V& input, std::int64_t upscale_factor) {
-  return flatten(flatten(movedim(unflatten(input, std::int64_t(-3), Dims{std::int64_t(-1), upscale_factor,
-      upscale_factor}), Dims{std::int64_t(-4), std::int64_t(-3)}, Dims{std::int64_t(-3), std::int64_t(-1)}),
-      std::int64_t(-2), std::int64_t(-1)), std::int64_t(-3), std::int64_t(-2));
-}
-}  // namespace
-
-Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
-  return on_tensors([&] { return pixel_shuffle(tensors_of(input), upscale_factor); });
-}
-TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
-  return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
-}
 
 }  // namespace ops
 }  // namespace tp

@@ -152,6 +152,10 @@ class TP_API UpsampleNearestToBackward final : public FuncOp<UpsampleNearestToBa
   TP_NODE_DISPOSE(UpsampleNearestToBackward)
 };
 
+// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
+TP_API Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor);
+TP_API TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor);
+
 // pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
 TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
 TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);

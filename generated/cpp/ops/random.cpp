@@ -40,28 +40,46 @@ Storage tan(const Storage& input);
 TensorRef tan(const TensorRef& input);
 
 // bernoulli(Tensor input, *, generator? generator=None) -> Tensor out
+//   d input: zero
+//   saves: nothing
 
 namespace {
-constexpr OpSchema kBernoulliSchema{"bernoulli", "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out",
-    1, Amp::Keep, true};
 
 TP_COLD TensorRef bernoulli_batched(const TensorRef& input, Generator* generator) {
-  return batch::rules::bernoulli(kBernoulliSchema, input, generator);
+  return batch::rules::bernoulli(BernoulliBackward::schema_v1, input, generator);
 }
 }  // namespace
 
 Storage bernoulli(const Storage& input, Generator* generator) {
-  return kernels::bernoulli(kBernoulliSchema, input, generator);
+  return kernels::bernoulli(BernoulliBackward::schema_v1, input, generator);
 }
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return bernoulli_batched(input, generator);
   TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
+  if (wiring::records(input)) {
+    auto node = make_node<BernoulliBackward>();
+    BernoulliBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    wiring::attach(out, std::move(node));
+  }
   return out;
+}
+GradVec BernoulliBackward::apply(std::span<Storage>) {
+  GradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec BernoulliBackward::apply_for_graph(std::span<const TensorRef>) {
+  GraphGradVec grads(1);
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  return grads;
 }
 
 // bernoulli(Tensor input, float p, *, generator? generator=None) -> Tensor out
 //   out = cast(rand_like(input, generator=generator, dtype="f64") < p, dtype(input))
+//   d input: zero
 
 namespace {
 constexpr OpSchema kBernoulli1Schema{"bernoulli",

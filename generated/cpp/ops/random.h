@@ -5,6 +5,21 @@
 
 namespace tp::ops {
 
+// bernoulli(Tensor input, *, generator? generator=None) -> Tensor out
+class TP_API BernoulliBackward final : public FuncOp<BernoulliBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"bernoulli",
+      "bernoulli(Tensor input, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "BernoulliBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(BernoulliBackward)
+};
+
 // native_dropout(Tensor input, float p, generator? generator) -> (Tensor out, Tensor mask)
 class TP_API NativeDropoutBackward final : public FuncOp<NativeDropoutBackward, 1, 1> {
  public:

@@ -373,7 +373,7 @@ TP_COLD void logcumsumexp_set_tangent(const TensorRef& out, const TensorRef& inp
 }  // namespace
 
 Storage logcumsumexp(const Storage& input, std::int64_t dim) {
-  check_dtype(LogcumsumexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(LogcumsumexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::logcumsumexp(LogcumsumexpBackward::schema_v1, input, dim);
 }
 TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {

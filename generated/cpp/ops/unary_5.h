@@ -138,18 +138,18 @@ class TP_API SoftshrinkBackward final : public FuncOp<SoftshrinkBackward, 1, 1> 
   TP_NODE_DISPOSE(SoftshrinkBackward)
 };
 
-// softsign(Tensor input) -> Tensor out
-class TP_API SoftsignBackward final : public FuncOp<SoftsignBackward, 1, 1> {
+// softsign_real(Tensor input) -> Tensor out
+class TP_API SoftsignRealBackward final : public FuncOp<SoftsignRealBackward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"softsign", "softsign(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SoftsignBackward";
+  static constexpr OpSchema schema_v1{"softsign_real", "softsign_real(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "SoftsignRealBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(SoftsignBackward)
+  TP_NODE_DISPOSE(SoftsignRealBackward)
 };
 
 // spherical_bessel_j0(Tensor input) -> Tensor out
@@ -317,9 +317,9 @@ TP_API TensorRef softplus(const TensorRef& input, double beta, double threshold)
 TP_API Storage softshrink(const Storage& input, double lambd);
 TP_API TensorRef softshrink(const TensorRef& input, double lambd);
 
-// softsign(Tensor input) -> Tensor out
-TP_API Storage softsign(const Storage& input);
-TP_API TensorRef softsign(const TensorRef& input);
+// softsign_real(Tensor input) -> Tensor out
+TP_API Storage softsign_real(const Storage& input);
+TP_API TensorRef softsign_real(const TensorRef& input);
 
 // spherical_bessel_j0(Tensor input) -> Tensor out
 TP_API Storage spherical_bessel_j0(const Storage& input);

@@ -1636,7 +1636,7 @@ TP_COLD void view_as_complex_set_tangent(const TensorRef& out, const TensorRef& 
 }  // namespace
 
 Storage view_as_complex(const Storage& input) {
-  check_dtype(ViewAsComplexBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(ViewAsComplexBackward::schema_v1, input, kFloatDtypes);
   return kernels::view_as_complex(ViewAsComplexBackward::schema_v1, input);
 }
 TensorRef view_as_complex(const TensorRef& input) {
