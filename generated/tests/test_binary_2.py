@@ -6,15 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="fmod",
+        name="gamma_density",
+        home="internal",
         elementwise=True,
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("fmod",),
-        inplace=("fmod_",),
-        out=True,
-        domains={"input": (-5.0, 5.0), "other": (0.5, 3.0)},
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
+        params={"order": (0, 1)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.fmod", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("order", "int")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.vectorize(lambda a, x: float(mp.diff(lambda v: mp.power(x, v - 1) * mp.exp(-x) * mp.rgamma(v), a, order)), otypes=[float])(input, other)", kind="mpmath"),
         ],
     ),
     Op(
@@ -100,7 +100,19 @@ OPS = [
         out=True,
         domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("other",), saved=("input", "other"), like="scipy.special.gammainc", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="scipy.special.gammainc", kind="name"),
+        ],
+    ),
+    Op(
+        name="igamma_order",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
+        params={"order": (1, 2)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("order", "int")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.vectorize(lambda a, x: float(mp.diff(lambda v: mp.gammainc(v, 0, x, regularized=True), a, order)), otypes=[float])(input, other)", kind="mpmath"),
         ],
     ),
     Op(
@@ -113,7 +125,7 @@ OPS = [
         out=True,
         domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("other",), saved=("input", "other"), like="scipy.special.gammaincc", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="scipy.special.gammaincc", kind="name"),
         ],
     ),
     Op(
@@ -143,7 +155,7 @@ OPS = [
         name="ldexp",
         elementwise=True,
         promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("ldexp",),
         inplace=("ldexp_",),
         out=True,
@@ -168,12 +180,12 @@ OPS = [
         name="logaddexp",
         elementwise=True,
         promote="float",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("logaddexp",),
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.logaddexp", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.log(numpy.exp(input) + numpy.exp(other)) if numpy.iscomplexobj(input) or numpy.iscomplexobj(other) else numpy.logaddexp(input, other)", kind="expr"),
         ],
     ),
     Op(

@@ -6,38 +6,24 @@
 namespace tp::python {
 namespace {
 
-// fmod
-constexpr Param kFmodSpecParams[] = {
+// gamma_density
+constexpr Param kGammaDensitySpecParams[] = {
     {"input", Kind::Tensor},
     {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
+    {"order", Kind::Int},
 };
-const Spec kFmodSpec{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", kFmodSpecParams};
+const Spec kGammaDensitySpec{"gamma_density", "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", kGammaDensitySpecParams};
 
-PyObject* fmod_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("fmod", [&]() -> PyObject* {
-    const Spec& spec = kFmodSpec;
+PyObject* gamma_density_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gamma_density", [&]() -> PyObject* {
+    const Spec& spec = kGammaDensitySpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::fmod_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::fmod(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+    return kept(wrap(ops::gamma_density(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
   });
 }
-PyObject* fmod_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return fmod_call(nullptr, args, nargs, kwnames);
-}
-PyObject* fmod_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return fmod_call(self, args, nargs, kwnames);
-}
-PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("fmod", [&]() -> PyObject* {
-    Slots<3> a;
-    const Spec& spec = kFmodSpec;
-    parse(spec, a, self, args, nargs, kwnames);
-    ops::fmod_(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref());
-    Py_INCREF(self);
-    return self;
-  });
+PyObject* gamma_density_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gamma_density_call(nullptr, args, nargs, kwnames);
 }
 
 // gcd
@@ -239,6 +225,26 @@ PyObject* igamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   });
 }
 
+// igamma_order
+constexpr Param kIgammaOrderSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kIgammaOrderSpec{"igamma_order", "igamma_order(Tensor input, Tensor other, int order) -> Tensor out", kIgammaOrderSpecParams};
+
+PyObject* igamma_order_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("igamma_order", [&]() -> PyObject* {
+    const Spec& spec = kIgammaOrderSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::igamma_order(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* igamma_order_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return igamma_order_call(nullptr, args, nargs, kwnames);
+}
+
 // igammac
 constexpr Param kIgammacSpecParams[] = {
     {"input", Kind::Tensor},
@@ -436,19 +442,6 @@ PyObject* logaddexp2_method(PyObject* self, PyObject* const* args, Py_ssize_t na
 }
 
 PyMethodDef functions_top[] = {
-    {"fmod", fast(fmod_function), METH_FASTCALL | METH_KEYWORDS,
-     "fmod(input, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that truncates, with the sign of input.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -trunc(input / other)"},
     {"gcd", fast(gcd_function), METH_FASTCALL | METH_KEYWORDS,
      "gcd(input, other)\n"
      "--\n"
@@ -500,7 +493,7 @@ PyMethodDef functions_top[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = igamma_order(input, other, 1)\n"
      "  d other = exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {"igammac", fast(igammac_function), METH_FASTCALL | METH_KEYWORDS,
      "igammac(input, other)\n"
@@ -513,7 +506,7 @@ PyMethodDef functions_top[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = -igamma_order(input, other, 1)\n"
      "  d other = -exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {"lcm", fast(lcm_function), METH_FASTCALL | METH_KEYWORDS,
      "lcm(input, other)\n"
@@ -559,8 +552,8 @@ PyMethodDef functions_top[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(input - other))\n"
-     "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(other - input))"},
+     "  d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))\n"
+     "  d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))"},
     {"logaddexp2", fast(logaddexp2_function), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp2(input, other)\n"
      "--\n"
@@ -578,6 +571,21 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"gamma_density", fast(gamma_density_function), METH_FASTCALL | METH_KEYWORDS,
+     "gamma_density(input, other, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives in input of the slope of igamma, other to the power (input - 1) times\n"
+     "exp(-other) over gamma(input).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = gamma_density(input, other, order + 1)\n"
+     "  d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)"},
     {"hermite_h", fast(hermite_h_function), METH_FASTCALL | METH_KEYWORDS,
      "hermite_h(x, degree, order)\n"
      "--\n"
@@ -618,6 +626,20 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = where(abs(input - target) <= delta, input - target, sgn(input - target) * delta)\n"
      "  d target = where(abs(input - target) <= delta, target - input, -sgn(input - target) * delta)"},
+    {"igamma_order", fast(igamma_order_function), METH_FASTCALL | METH_KEYWORDS,
+     "igamma_order(input, other, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives of igamma in its first argument, up to the 15th.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = igamma_order(input, other, order + 1)\n"
+     "  d other = gamma_density(input, other, order)"},
     {"laguerre_l", fast(laguerre_l_function), METH_FASTCALL | METH_KEYWORDS,
      "laguerre_l(x, degree, order)\n"
      "--\n"
@@ -659,7 +681,7 @@ PyMethodDef functions_special[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = igamma_order(input, other, 1)\n"
      "  d other = exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {"gammaincc", fast(igammac_function), METH_FASTCALL | METH_KEYWORDS,
      "gammaincc(input, other)\n"
@@ -672,31 +694,12 @@ PyMethodDef functions_special[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = -igamma_order(input, other, 1)\n"
      "  d other = -exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {},
 };
 
 PyMethodDef methods[] = {
-    {"fmod", fast(fmod_method), METH_FASTCALL | METH_KEYWORDS,
-     "fmod($self, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that truncates, with the sign of input.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 1\n"
-     "  d other = -trunc(input / other)"},
-    {"fmod_", fast(fmod_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "fmod_($self, other)\n"
-     "--\n"
-     "\n"
-     "Remainder of the division that truncates, with the sign of input. In place: self is\n"
-     "overwritten and returned."},
     {"gcd", fast(gcd_method), METH_FASTCALL | METH_KEYWORDS,
      "gcd($self, other)\n"
      "--\n"
@@ -760,7 +763,7 @@ PyMethodDef methods[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = igamma_order(input, other, 1)\n"
      "  d other = exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {"igamma_", fast(igamma_inplace), METH_FASTCALL | METH_KEYWORDS,
      "igamma_($self, other)\n"
@@ -779,7 +782,7 @@ PyMethodDef methods[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input: not implemented, the derivative in the order has no closed form\n"
+     "  d input = -igamma_order(input, other, 1)\n"
      "  d other = -exp(xlogy(input - 1, other) - other - lgamma(input))"},
     {"igammac_", fast(igammac_inplace), METH_FASTCALL | METH_KEYWORDS,
      "igammac_($self, other)\n"
@@ -831,8 +834,8 @@ PyMethodDef methods[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(input - other))\n"
-     "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(other - input))"},
+     "  d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))\n"
+     "  d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))"},
     {"logaddexp2", fast(logaddexp2_method), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp2($self, other)\n"
      "--\n"

@@ -6,6 +6,25 @@
 namespace tp::python {
 namespace {
 
+// pixel_shuffle
+constexpr Param kPixelShuffleSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"upscale_factor", Kind::Int},
+};
+const Spec kPixelShuffleSpec{"pixel_shuffle", "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", kPixelShuffleSpecParams};
+
+PyObject* pixel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pixel_shuffle", [&]() -> PyObject* {
+    const Spec& spec = kPixelShuffleSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pixel_shuffle_call(nullptr, args, nargs, kwnames);
+}
+
 // pixel_unshuffle
 constexpr Param kPixelUnshuffleSpecParams[] = {
     {"input", Kind::Tensor},
@@ -647,6 +666,15 @@ PyObject* weigh_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 }
 
 PyMethodDef functions_top[] = {
+    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_shuffle(input, upscale_factor)\n"
+     "--\n"
+     "\n"
+     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upscale_factor: int"},
     {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
      "pixel_unshuffle(input, downscale_factor)\n"
      "--\n"
@@ -882,6 +910,15 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_shuffle(input, upscale_factor)\n"
+     "--\n"
+     "\n"
+     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upscale_factor: int"},
     {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
      "pixel_unshuffle(input, downscale_factor)\n"
      "--\n"

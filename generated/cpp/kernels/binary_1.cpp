@@ -443,6 +443,27 @@ void fmin_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= other[i]) | m::isnan(other[i]), T(0), g[i]);
 }
 
+// fmod: out = fmod(input, other)
+template <class T>
+void fmod(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::fmod(input[i], other[i]);
+}
+
+// fmod, gradient of other: strong_mul(-trunc(input / other), g)
+template <class T>
+void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
+}
+
 }  // namespace
 
 extern const LoopSet binary_1_loops[] = {
@@ -467,10 +488,10 @@ extern const LoopSet binary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_v_vjp_x<float>, chebyshev_v_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_w<float>, chebyshev_w<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_w_vjp_x<float>, chebyshev_w_vjp_x<double>, nullptr, nullptr}},
-    {{nullptr, clamp_max<std::int32_t>, clamp_max<std::int64_t>, clamp_max<std::uint64_t>, clamp_max<float>, clamp_max<double>, nullptr, nullptr}},
+    {{clamp_max<bool>, clamp_max<std::int32_t>, clamp_max<std::int64_t>, clamp_max<std::uint64_t>, clamp_max<float>, clamp_max<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_input<float>, clamp_max_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_max_vjp_max<float>, clamp_max_vjp_max<double>, nullptr, nullptr}},
-    {{nullptr, clamp_min<std::int32_t>, clamp_min<std::int64_t>, clamp_min<std::uint64_t>, clamp_min<float>, clamp_min<double>, nullptr, nullptr}},
+    {{clamp_min<bool>, clamp_min<std::int32_t>, clamp_min<std::int64_t>, clamp_min<std::uint64_t>, clamp_min<float>, clamp_min<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_min_vjp_input<float>, clamp_min_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_min_vjp_min<float>, clamp_min_vjp_min<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, copysign<float>, copysign<double>, nullptr, nullptr}},
@@ -485,6 +506,8 @@ extern const LoopSet binary_1_loops[] = {
     {{fmin<bool>, fmin<std::int32_t>, fmin<std::int64_t>, fmin<std::uint64_t>, fmin<float>, fmin<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_input<float>, fmin_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_other<float>, fmin_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,25 +7,41 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
-// fmod: out = fmod(input, other)
+// gamma_density: out = gamma_density(input, other, order)
 template <class T>
-void fmod(std::int64_t n, char* const* data, const Scalar*) {
+void gamma_density(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::fmod(input[i], other[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gamma_density(input[i], other[i], order);
 }
 
-// fmod, gradient of other: strong_mul(-trunc(input / other), g)
+// gamma_density, gradient of input: strong_mul(gamma_density(input, other, order + 1), g)
 template <class T>
-void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void gamma_density_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i], other[i], c0), g[i]);
+}
+
+// gamma_density, gradient of other: strong_mul(gamma_density(input - 1, other, order) - gamma_density(input, other, order), g)
+template <class T>
+void gamma_density_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i] - T(1), other[i],
+      order) - m::gamma_density(input[i], other[i], order), g[i]);
 }
 
 // gcd: out = gcd(input, other)
@@ -187,6 +203,17 @@ void igamma(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::igamma(input[i], other[i]);
 }
 
+// igamma, gradient of input: strong_mul(igamma_order(input, other, 1), g)
+template <class T>
+void igamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::igamma_order(input[i], other[i], T(1)), g[i]);
+}
+
 // igamma, gradient of other: strong_mul(exp(xlogy(input - 1, other) - other - lgamma(input)), g)
 template <class T>
 void igamma_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
@@ -199,6 +226,42 @@ void igamma_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       other[i]) - other[i] - m::lgamma(input[i])), g[i]);
 }
 
+// igamma_order: out = igamma_order(input, other, order)
+template <class T>
+void igamma_order(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::igamma_order(input[i], other[i], order);
+}
+
+// igamma_order, gradient of input: strong_mul(igamma_order(input, other, order + 1), g)
+template <class T>
+void igamma_order_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::igamma_order(input[i], other[i], c0), g[i]);
+}
+
+// igamma_order, gradient of other: strong_mul(gamma_density(input, other, order), g)
+template <class T>
+void igamma_order_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i], other[i], order), g[i]);
+}
+
 // igammac: out = igammac(input, other)
 template <class T>
 void igammac(std::int64_t n, char* const* data, const Scalar*) {
@@ -207,6 +270,17 @@ void igammac(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::igammac(input[i], other[i]);
+}
+
+// igammac, gradient of input: strong_mul(-igamma_order(input, other, 1), g)
+template <class T>
+void igammac_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::igamma_order(input[i], other[i], T(1)), g[i]);
 }
 
 // igammac, gradient of other: strong_mul(-exp(xlogy(input - 1, other) - other - lgamma(input)), g)
@@ -265,17 +339,17 @@ void ldexp(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::exp2(other[i]);
 }
 
-// ldexp, gradient of input: strong_mul(exp2(other), g)
+// ldexp, gradient of input: strong_mul(conj(exp2(other)), g)
 template <class T>
 void ldexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::exp2(other[i]), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::exp2(other[i])), g[i]);
 }
 
-// ldexp, gradient of other: strong_mul(0.6931471805599453 * exp2(other) * input, g)
+// ldexp, gradient of other: strong_mul(conj(0.6931471805599453 * exp2(other) * input), g)
 template <class T>
 void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -283,8 +357,8 @@ void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((T(0.6931471805599453) * m::exp2(other[i])) * input[i],
-      g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(m::conj((T(0.6931471805599453) * m::exp2(other[i])) * input[i]), g[i]);
 }
 
 // ldexp, gradients of input, other at once
@@ -337,30 +411,32 @@ void logaddexp(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp(input[i], other[i]);
 }
 
-// logaddexp, gradient of input: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(input - other)), g)
+// logaddexp, gradient of input: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))), g)
 template <class T>
 void logaddexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
-      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])), m::strong_mul(m::sigmoid(input[i] - other[i]),
-      g[i]));
+      m::where<T>(m::real(input[i]) < R(0), T(0), m::strong_mul(m::conj(T(0.5)), g[i])),
+      m::strong_mul(m::conj(m::sigmoid(input[i] - other[i])), g[i]));
 }
 
-// logaddexp, gradient of other: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(other - input)), g)
+// logaddexp, gradient of other: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))), g)
 template <class T>
 void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
-      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])), m::strong_mul(m::sigmoid(other[i] - input[i]),
-      g[i]));
+      m::where<T>(m::real(input[i]) < R(0), T(0), m::strong_mul(m::conj(T(0.5)), g[i])),
+      m::strong_mul(m::conj(m::sigmoid(other[i] - input[i])), g[i]));
 }
 
 // logaddexp2: out = logaddexp2(input, other)
@@ -403,8 +479,9 @@ void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 
 extern const LoopSet binary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
-    {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density<float>, gamma_density<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_input<float>, gamma_density_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_other<float>, gamma_density_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hermite_h<float>, hermite_h<double>, nullptr, nullptr}},
@@ -418,21 +495,26 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_input<float>, hypot_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hypot_vjp_other<float>, hypot_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igamma<float>, igamma<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, igamma_vjp_input<float>, igamma_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igamma_vjp_other<float>, igamma_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, igamma_order<float>, igamma_order<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, igamma_order_vjp_input<float>, igamma_order_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, igamma_order_vjp_other<float>, igamma_order_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igammac<float>, igammac<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, igammac_vjp_input<float>, igammac_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, igammac_vjp_other<float>, igammac_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, laguerre_l<float>, laguerre_l<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, laguerre_l_vjp_x<float>, laguerre_l_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, lcm<std::int32_t>, lcm<std::int64_t>, lcm<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ldexp<float>, ldexp<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_input<float>, ldexp_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_other<float>, ldexp_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp<float>, ldexp<double>, ldexp<c64>, ldexp<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_input<float>, ldexp_vjp_input<double>, ldexp_vjp_input<c64>, ldexp_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_other<float>, ldexp_vjp_other<double>, ldexp_vjp_other<c64>, ldexp_vjp_other<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, ldexp_vjps<float>, ldexp_vjps<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p<float>, legendre_p<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p_vjp_x<float>, legendre_p_vjp_x<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logaddexp<float>, logaddexp<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_input<float>, logaddexp_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_other<float>, logaddexp_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp<float>, logaddexp<double>, logaddexp<c64>, logaddexp<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_input<float>, logaddexp_vjp_input<double>, logaddexp_vjp_input<c64>, logaddexp_vjp_input<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, logaddexp_vjp_other<float>, logaddexp_vjp_other<double>, logaddexp_vjp_other<c64>, logaddexp_vjp_other<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2<float>, logaddexp2<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_input<float>, logaddexp2_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_other<float>, logaddexp2_vjp_other<double>, nullptr, nullptr}},

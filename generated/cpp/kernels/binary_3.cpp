@@ -415,6 +415,17 @@ void zeta(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::zeta(input[i], other[i]);
 }
 
+// zeta, gradient of input: strong_mul(zeta_order(input, other, 1), g)
+template <class T>
+void zeta_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::zeta_order(input[i], other[i], T(1)), g[i]);
+}
+
 // zeta, gradient of other: strong_mul(-input * zeta(input + 1, other), g)
 template <class T>
 void zeta_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
@@ -424,6 +435,47 @@ void zeta_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((-input[i]) * m::zeta(input[i] + T(1), other[i]), g[i]);
+}
+
+// zeta_order: out = zeta_order(input, other, order)
+template <class T>
+void zeta_order(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::zeta_order(input[i], other[i], order);
+}
+
+// zeta_order, gradient of input: strong_mul(zeta_order(input, other, order + 1), g)
+template <class T>
+void zeta_order_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::zeta_order(input[i], other[i], c0), g[i]);
+}
+
+// zeta_order, gradient of other: strong_mul(-input * zeta_order(input + 1, other, order) - order * zeta_order(input + 1, other, order - 1), g)
+template <class T>
+void zeta_order_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order - T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = input[i] + T(1);
+    to[i] = m::strong_mul((-input[i]) * m::zeta_order(s0, other[i], order) - (order * m::zeta_order(s0, other[i], c0)),
+        g[i]);
+  }
 }
 
 }  // namespace
@@ -465,7 +517,11 @@ extern const LoopSet binary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_input<float>, xlogy_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, xlogy_vjp_other<float>, xlogy_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, zeta<float>, zeta<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, zeta_vjp_input<float>, zeta_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, zeta_vjp_other<float>, zeta_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, zeta_order<float>, zeta_order<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, zeta_order_vjp_input<float>, zeta_order_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, zeta_order_vjp_other<float>, zeta_order_vjp_other<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -118,7 +118,7 @@ void sinc(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::sinc(input[i]);
 }
 
-// sinc, gradient of input: strong_mul(where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input), g)
+// sinc, gradient of input: strong_mul(conj(where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)), g)
 template <class T>
 void sinc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -130,8 +130,8 @@ void sinc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
     const T s2 = m::square(input[i]);
     const T s1 = m::square(T(3.141592653589793));
     const T s0 = s1 * s2;
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        (s1 * input[i]) * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - ((T(2.505210838544172e-07) * s1) * s2)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(T(3.141592653589793) * input[i]) - m::sinc(input[i])) / input[i]), g[i]);
+    to[i] = m::strong_mul(m::conj(m::where<T>(m::abs(input[i]) < R(0.05),
+        (s1 * input[i]) * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - ((T(2.505210838544172e-07) * s1) * s2)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(T(3.141592653589793) * input[i]) - m::sinc(input[i])) / input[i])), g[i]);
   }
 }
 
@@ -208,9 +208,9 @@ void softshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* param
       T(0)));
 }
 
-// softsign: out = input / (1 + abs(input))
+// softsign_real: out = input / (1 + abs(input))
 template <class T>
-void softsign(std::int64_t n, char* const* data, const Scalar*) {
+void softsign_real(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   using R = real_t<T>;
@@ -218,9 +218,9 @@ void softsign(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] / (R(1) + m::abs(input[i]));
 }
 
-// softsign, gradient of input: strong_mul(1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2, g)
+// softsign_real, gradient of input: strong_mul(1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2, g)
 template <class T>
-void softsign_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void softsign_real_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -421,16 +421,16 @@ extern const LoopSet unary_5_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, silu_vjp_input<float>, silu_vjp_input<double>, silu_vjp_input<c64>, silu_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sin<float>, sin<double>, sin<c64>, sin<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sin_vjp_input<float>, sin_vjp_input<double>, sin_vjp_input<c64>, sin_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, sinc<float>, sinc<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, sinc_vjp_input<float>, sinc_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, sinc<float>, sinc<double>, sinc<c64>, sinc<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, sinc_vjp_input<float>, sinc_vjp_input<double>, sinc_vjp_input<c64>, sinc_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sinh<float>, sinh<double>, sinh<c64>, sinh<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sinh_vjp_input<float>, sinh_vjp_input<double>, sinh_vjp_input<c64>, sinh_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, softplus<float>, softplus<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, softplus_vjp_input<float>, softplus_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, softshrink<float>, softshrink<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, softshrink_vjp_input<float>, softshrink_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softsign<float>, softsign<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, softsign_vjp_input<float>, softsign_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softsign_real<float>, softsign_real<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, softsign_real_vjp_input<float>, softsign_real_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, spherical_bessel_j0<float>, spherical_bessel_j0<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, spherical_bessel_j0_vjp_input<float>, spherical_bessel_j0_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, sqrt<float>, sqrt<double>, sqrt<c64>, sqrt<c128>}},

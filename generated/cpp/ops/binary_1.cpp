@@ -51,6 +51,8 @@ enum : int {
   kFmin,
   kFminVjpInput,
   kFminVjpOther,
+  kFmod,
+  kFmodVjpOther,
 };
 }  // namespace
 
@@ -97,6 +99,8 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage trunc(const Storage& input);
+TensorRef trunc(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
@@ -1557,6 +1561,118 @@ GraphGradVec FminBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
     grads[0] = fit(fmin_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(fmin_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// fmod(Tensor input, Tensor other) -> Tensor out
+//   out = fmod(input, other)
+//   d input = 1
+//   d other = -trunc(input / other)
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
+constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
+
+TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &input, &other})) return fast;
+  return strong_mul(neg(trunc(div(input, other))), g);
+}
+
+TP_COLD TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::fmod(in[0], in[1]));
+}
+
+TP_COLD TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
+  const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
+  ops::fmod_(in[0], in[1]);
+  return input;
+}
+
+TP_COLD void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  sum = plus(std::move(sum), wiring::tangent(input));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), fmod_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage fmod(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
+}
+TensorRef fmod(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return fmod_batched(input, other);
+  TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<FmodBackward>();
+    FmodBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, input);
+    if (other->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { fmod_set_tangent(out, input, other); });
+  return out;
+}
+TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return fmod__batched(input, other);
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(FmodBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = fmod(wiring::before_change(input, input), wiring::before_change(other, input));
+  Ref<FmodBackward> node;
+  if (record) {
+    node = make_node<FmodBackward>();
+    FmodBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (other->requires_grad()) back.save(0, wiring::copied(input));
+    if (other->requires_grad()) back.save(1, other);
+  }
+  kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
+    return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
+  wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kFmodSpec, loops[kFmod], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(FmodBackward::schema_v1, out_, fmod(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec FmodBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &saved(0), &saved(1)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -13,8 +13,9 @@ TP_DECLARE_LOOPS(binary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(binary_2);
 enum : int {
-  kFmod,
-  kFmodVjpOther,
+  kGammaDensity,
+  kGammaDensityVjpInput,
+  kGammaDensityVjpOther,
   kGcd,
   kHeaviside,
   kHermiteH,
@@ -28,8 +29,13 @@ enum : int {
   kHypotVjpInput,
   kHypotVjpOther,
   kIgamma,
+  kIgammaVjpInput,
   kIgammaVjpOther,
+  kIgammaOrder,
+  kIgammaOrderVjpInput,
+  kIgammaOrderVjpOther,
   kIgammac,
+  kIgammacVjpInput,
   kIgammacVjpOther,
   kLaguerreL,
   kLaguerreLVjpX,
@@ -76,6 +82,8 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage sigmoid(const Storage& input);
@@ -84,122 +92,101 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage trunc(const Storage& input);
-TensorRef trunc(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
 
-// fmod(Tensor input, Tensor other) -> Tensor out
-//   out = fmod(input, other)
-//   d input = 1
-//   d other = -trunc(input / other)
-//   saves: input, other
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+//   out = gamma_density(input, other, order)
+//   d input = gamma_density(input, other, order + 1)
+//   d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)
+//   saves: input, other, order
 
 namespace {
-constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
-constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
+constexpr ElementwiseSpec kGammaDensitySpec{&GammaDensityBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kGammaDensityVjpInputSpec{&GammaDensityBackward::schema_v1, 3};
+constexpr ElementwiseSpec kGammaDensityVjpOtherSpec{&GammaDensityBackward::schema_v1, 3};
 
-TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  if (TensorRef fast = fused(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(neg(trunc(div(input, other))), g);
+TensorRef gamma_density_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(gamma_density(input, other, order + std::int64_t(1)), g);
 }
 
-TP_COLD TensorRef fmod_batched(const TensorRef& input, const TensorRef& other) {
+TensorRef gamma_density_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(sub(gamma_density(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other, order),
+      gamma_density(input, other, order), Scalar(1)), g);
+}
+
+TP_COLD TensorRef gamma_density_batched(const TensorRef& input, const TensorRef& other, std::int64_t order) {
   const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::fmod(in[0], in[1]));
+  return in.wrap(ops::gamma_density(in[0], in[1], order));
 }
 
-TP_COLD TensorRef fmod__batched(const TensorRef& input, const TensorRef& other) {
-  const batch::InPlace in(FmodBackward::schema_v1, {&input, &other});
-  ops::fmod_(in[0], in[1]);
-  return input;
-}
-
-TP_COLD void fmod_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+TP_COLD void gamma_density_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
   TensorRef sum;
-  sum = plus(std::move(sum), wiring::tangent(input));
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), gamma_density_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other), order));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), fmod_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
+    sum = plus(std::move(sum), gamma_density_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other), order));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage fmod(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kFmodSpec, loops[kFmod], {&input, &other});
+Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order) {
+  check_dtype(GammaDensityBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(GammaDensityBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGammaDensitySpec, loops[kGammaDensity], {&input, &other}, {order});
 }
-TensorRef fmod(const TensorRef& input, const TensorRef& other) {
+TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(input, other)))
-    return fmod_batched(input, other);
-  TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
+    return gamma_density_batched(input, other, order);
+  TensorRef out = wiring::wrap(gamma_density(input->storage(), other->storage(), order));
   if (wiring::records(input, other)) {
-    auto node = make_node<FmodBackward>();
-    FmodBackward& back = *node;
+    auto node = make_node<GammaDensityBackward>();
+    GammaDensityBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.order_ = order;
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { fmod_set_tangent(out, input, other); });
+    wiring::each_level({&input, &other}, {}, [&] { gamma_density_set_tangent(out, input, other, order); });
   return out;
 }
-TensorRef fmod_(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(batch::any(input, other)))
-    return fmod__batched(input, other);
-  const bool record = wiring::records(input, other);
-  wiring::check_inplace(FmodBackward::schema_v1, input, record);
-  TensorRef dual;
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    dual = fmod(wiring::before_change(input, input), wiring::before_change(other, input));
-  Ref<FmodBackward> node;
-  if (record) {
-    node = make_node<FmodBackward>();
-    FmodBackward& back = *node;
-    back.set_output(input->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::copied(input));
-    if (other->requires_grad()) back.save(1, other);
-  }
-  kernels::elementwise_into(kFmodSpec, loops[kFmod], input->storage(), {&input->storage(), &other->storage()});
-  wiring::finish_inplace(input, node);
-  if (dual) wiring::take_tangents(input, dual);
-  return input;
-}
-TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, other, out_)))
-    return batch::assign_out(FmodBackward::schema_v1, out_, fmod(input, other));
-  wiring::check_out(FmodBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(FmodBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kFmodSpec, loops[kFmod], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(FmodBackward::schema_v1, out_, fmod(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec FmodBackward::apply(std::span<Storage> grad_outputs) {
+GradVec GammaDensityBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &saved(0),
+        &saved(1)}, {order_}), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+    grads[1] = fit(kernels::elementwise(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &saved(0),
+        &saved(1)}, {order_}), input_shape(1), input_dtype(1));
   return grads;
 }
-GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec GammaDensityBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0))
+    grads[0] = fit(gamma_density_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    grads[1] = fit(gamma_density_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 
@@ -657,13 +644,19 @@ GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 // igamma(Tensor input, Tensor other) -> Tensor out
 //   out = igamma(input, other)
-//   d input: missing, the derivative in the order has no closed form
+//   d input = igamma_order(input, other, 1)
 //   d other = exp(xlogy(input - 1, other) - other - lgamma(input))
 //   saves: input, other
 
 namespace {
 constexpr ElementwiseSpec kIgammaSpec{&IgammaBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kIgammaVjpInputSpec{&IgammaBackward::schema_v1, 3};
 constexpr ElementwiseSpec kIgammaVjpOtherSpec{&IgammaBackward::schema_v1, 3};
+
+TensorRef igamma_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammaVjpInputSpec, loops[kIgammaVjpInput], {&g, &input, &other})) return fast;
+  return strong_mul(igamma_order(input, other, std::int64_t(1)), g);
+}
 
 TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &input, &other})) return fast;
@@ -683,9 +676,9 @@ TP_COLD TensorRef igamma__batched(const TensorRef& input, const TensorRef& other
 }
 
 TP_COLD void igamma_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  if (wiring::tangent(input)) missing_derivative(IgammaBackward::schema_v1, "input",
-      "the derivative in the order has no closed form");
   TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), igamma_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
     sum = plus(std::move(sum), igamma_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -705,8 +698,8 @@ TensorRef igamma(const TensorRef& input, const TensorRef& other) {
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
@@ -728,8 +721,8 @@ TensorRef igamma_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::copied(input));
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, wiring::copied(input));
+    back.save(1, other);
   }
   kernels::elementwise_into(kIgammaSpec, loops[kIgamma], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
@@ -753,7 +746,9 @@ GradVec IgammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the order has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kIgammaVjpInputSpec, loops[kIgammaVjpInput], {&g, &saved(0), &saved(1)}),
+        input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(kernels::elementwise(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &saved(0), &saved(1)}),
         input_shape(1), input_dtype(1));
@@ -763,21 +758,118 @@ GraphGradVec IgammaBackward::apply_for_graph(std::span<const TensorRef> grad_out
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the order has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(igamma_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(igamma_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
+// igamma_order(Tensor input, Tensor other, int order) -> Tensor out
+//   out = igamma_order(input, other, order)
+//   d input = igamma_order(input, other, order + 1)
+//   d other = gamma_density(input, other, order)
+//   saves: input, other, order
+
+namespace {
+constexpr ElementwiseSpec kIgammaOrderSpec{&IgammaOrderBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kIgammaOrderVjpInputSpec{&IgammaOrderBackward::schema_v1, 3};
+constexpr ElementwiseSpec kIgammaOrderVjpOtherSpec{&IgammaOrderBackward::schema_v1, 3};
+
+TensorRef igamma_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kIgammaOrderVjpInputSpec, loops[kIgammaOrderVjpInput], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(igamma_order(input, other, order + std::int64_t(1)), g);
+}
+
+TensorRef igamma_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kIgammaOrderVjpOtherSpec, loops[kIgammaOrderVjpOther], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(gamma_density(input, other, order), g);
+}
+
+TP_COLD TensorRef igamma_order_batched(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::igamma_order(in[0], in[1], order));
+}
+
+TP_COLD void igamma_order_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), igamma_order_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other), order));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), igamma_order_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other), order));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage igamma_order(const Storage& input, const Storage& other, std::int64_t order) {
+  check_dtype(IgammaOrderBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(IgammaOrderBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kIgammaOrderSpec, loops[kIgammaOrder], {&input, &other}, {order});
+}
+TensorRef igamma_order(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return igamma_order_batched(input, other, order);
+  TensorRef out = wiring::wrap(igamma_order(input->storage(), other->storage(), order));
+  if (wiring::records(input, other)) {
+    auto node = make_node<IgammaOrderBackward>();
+    IgammaOrderBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.order_ = order;
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { igamma_order_set_tangent(out, input, other, order); });
+  return out;
+}
+GradVec IgammaOrderBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kIgammaOrderVjpInputSpec, loops[kIgammaOrderVjpInput], {&g, &saved(0),
+        &saved(1)}, {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kIgammaOrderVjpOtherSpec, loops[kIgammaOrderVjpOther], {&g, &saved(0),
+        &saved(1)}, {order_}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec IgammaOrderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(igamma_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(igamma_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1), input_dtype(1));
+  return grads;
+}
+
 // igammac(Tensor input, Tensor other) -> Tensor out
 //   out = igammac(input, other)
-//   d input: missing, the derivative in the order has no closed form
+//   d input = -igamma_order(input, other, 1)
 //   d other = -exp(xlogy(input - 1, other) - other - lgamma(input))
 //   saves: input, other
 
 namespace {
 constexpr ElementwiseSpec kIgammacSpec{&IgammacBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kIgammacVjpInputSpec{&IgammacBackward::schema_v1, 3};
 constexpr ElementwiseSpec kIgammacVjpOtherSpec{&IgammacBackward::schema_v1, 3};
+
+TensorRef igammac_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kIgammacVjpInputSpec, loops[kIgammacVjpInput], {&g, &input, &other})) return fast;
+  return strong_mul(neg(igamma_order(input, other, std::int64_t(1))), g);
+}
 
 TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &input, &other})) return fast;
@@ -797,9 +889,9 @@ TP_COLD TensorRef igammac__batched(const TensorRef& input, const TensorRef& othe
 }
 
 TP_COLD void igammac_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  if (wiring::tangent(input)) missing_derivative(IgammacBackward::schema_v1, "input",
-      "the derivative in the order has no closed form");
   TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), igammac_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
     sum = plus(std::move(sum), igammac_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -819,8 +911,8 @@ TensorRef igammac(const TensorRef& input, const TensorRef& other) {
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
@@ -842,8 +934,8 @@ TensorRef igammac_(const TensorRef& input, const TensorRef& other) {
     back.set_output(input->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, wiring::copied(input));
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, wiring::copied(input));
+    back.save(1, other);
   }
   kernels::elementwise_into(kIgammacSpec, loops[kIgammac], input->storage(), {&input->storage(), &other->storage()});
   wiring::finish_inplace(input, node);
@@ -867,7 +959,9 @@ GradVec IgammacBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the order has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kIgammacVjpInputSpec, loops[kIgammacVjpInput], {&g, &saved(0), &saved(1)}),
+        input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(kernels::elementwise(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &saved(0), &saved(1)}),
         input_shape(1), input_dtype(1));
@@ -877,7 +971,8 @@ GraphGradVec IgammacBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the order has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(igammac_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(igammac_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
@@ -1014,12 +1109,12 @@ constexpr ElementwiseSpec kLdexpVjpsSpec{&LdexpBackward::schema_v1, 3};
 
 TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
-  return strong_mul(exp2(other), g);
+  return strong_mul(conj_of(exp2(other)), g);
 }
 
 TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input), g);
+  return strong_mul(conj_of(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input)), g);
 }
 
 TP_COLD TensorRef ldexp_batched(const TensorRef& input, const TensorRef& other) {
@@ -1036,9 +1131,10 @@ TP_COLD TensorRef ldexp__batched(const TensorRef& input, const TensorRef& other)
 TP_COLD void ldexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), ldexp_vjp_input(wiring::tangent(input), wiring::primal(other)));
+    sum = plus(std::move(sum), conj_of(ldexp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), ldexp_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
+    sum = plus(std::move(sum), conj_of(ldexp_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(other),
+        wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -1199,8 +1295,8 @@ GraphGradVec LegendrePBackward::apply_for_graph(std::span<const TensorRef> grad_
 
 // logaddexp(Tensor input, Tensor other) -> Tensor out
 //   out = logaddexp(input, other)
-//   d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(input - other))
-//   d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid(other - input))
+//   d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))
+//   d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))
 //   saves: input, other
 
 namespace {
@@ -1210,16 +1306,16 @@ constexpr ElementwiseSpec kLogaddexpVjpOtherSpec{&LogaddexpBackward::schema_v1, 
 
 TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &other})) return fast;
-  return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
-      mul(number<TensorRef>(Scalar(0.5)), g)), strong_mul(sigmoid(sub(input, other, Scalar(1))), g));
+      mul(conj_of(number<TensorRef>(Scalar(0.5))), g)), strong_mul(conj_of(sigmoid(sub(input, other, Scalar(1)))), g));
 }
 
 TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &input, &other})) return fast;
-  return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
-      mul(number<TensorRef>(Scalar(0.5)), g)), strong_mul(sigmoid(sub(other, input, Scalar(1))), g));
+      mul(conj_of(number<TensorRef>(Scalar(0.5))), g)), strong_mul(conj_of(sigmoid(sub(other, input, Scalar(1)))), g));
 }
 
 TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
@@ -1230,18 +1326,18 @@ TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& oth
 TP_COLD void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp_vjp_input(wiring::tangent(input), wiring::primal(input),
-        wiring::primal(other)));
+    sum = plus(std::move(sum), conj_of(logaddexp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input),
+        wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp_vjp_other(wiring::tangent(other), wiring::primal(input),
-        wiring::primal(other)));
+    sum = plus(std::move(sum), conj_of(logaddexp_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input),
+        wiring::primal(other))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
 Storage logaddexp(const Storage& input, const Storage& other) {
-  check_dtype(LogaddexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  check_dtype(LogaddexpBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  check_dtype(LogaddexpBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  check_dtype(LogaddexpBackward::schema_v1, other, kHalfDtypes | kFloatDtypes | kComplexDtypes);
   return kernels::elementwise(kLogaddexpSpec, loops[kLogaddexp], {&input, &other});
 }
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {

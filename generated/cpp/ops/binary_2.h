@@ -5,18 +5,21 @@
 
 namespace tp::ops {
 
-// fmod(Tensor input, Tensor other) -> Tensor out
-class TP_API FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+class TP_API GammaDensityBackward final : public FuncOp<GammaDensityBackward, 2, 2> {
  public:
-  static constexpr OpSchema schema_v1{"fmod", "fmod(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "FmodBackward";
+  static constexpr OpSchema schema_v1{"gamma_density",
+      "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "GammaDensityBackward";
   static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
   static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
+  std::int64_t order_ = 0;
+
  protected:
-  TP_NODE_DISPOSE(FmodBackward)
+  TP_NODE_DISPOSE(GammaDensityBackward)
 };
 
 // hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
@@ -96,6 +99,23 @@ class TP_API IgammaBackward final : public FuncOp<IgammaBackward, 2, 2> {
 
  protected:
   TP_NODE_DISPOSE(IgammaBackward)
+};
+
+// igamma_order(Tensor input, Tensor other, int order) -> Tensor out
+class TP_API IgammaOrderBackward final : public FuncOp<IgammaOrderBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"igamma_order",
+      "igamma_order(Tensor input, Tensor other, int order) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "IgammaOrderBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(IgammaOrderBackward)
 };
 
 // igammac(Tensor input, Tensor other) -> Tensor out
@@ -191,11 +211,9 @@ class TP_API Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 2> 
   TP_NODE_DISPOSE(Logaddexp2Backward)
 };
 
-// fmod(Tensor input, Tensor other) -> Tensor out
-TP_API Storage fmod(const Storage& input, const Storage& other);
-TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+TP_API Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order);
+TP_API TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order);
 
 // gcd(Tensor input, Tensor other) -> Tensor out
 TP_API Storage gcd(const Storage& input, const Storage& other);
@@ -232,6 +250,10 @@ TP_API Storage igamma(const Storage& input, const Storage& other);
 TP_API TensorRef igamma(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef igamma_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef igamma_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// igamma_order(Tensor input, Tensor other, int order) -> Tensor out
+TP_API Storage igamma_order(const Storage& input, const Storage& other, std::int64_t order);
+TP_API TensorRef igamma_order(const TensorRef& input, const TensorRef& other, std::int64_t order);
 
 // igammac(Tensor input, Tensor other) -> Tensor out
 TP_API Storage igammac(const Storage& input, const Storage& other);

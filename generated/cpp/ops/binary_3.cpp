@@ -48,7 +48,11 @@ enum : int {
   kXlogyVjpInput,
   kXlogyVjpOther,
   kZeta,
+  kZetaVjpInput,
   kZetaVjpOther,
+  kZetaOrder,
+  kZetaOrderVjpInput,
+  kZetaOrderVjpOther,
 };
 }  // namespace
 
@@ -1319,13 +1323,19 @@ GraphGradVec XlogyBackward::apply_for_graph(std::span<const TensorRef> grad_outp
 
 // zeta(Tensor input, Tensor other) -> Tensor out
 //   out = zeta(input, other)
-//   d input: missing, the derivative in the exponent has no closed form
+//   d input = zeta_order(input, other, 1)
 //   d other = -input * zeta(input + 1, other)
 //   saves: input, other
 
 namespace {
 constexpr ElementwiseSpec kZetaSpec{&ZetaBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kZetaVjpInputSpec{&ZetaBackward::schema_v1, 3};
 constexpr ElementwiseSpec kZetaVjpOtherSpec{&ZetaBackward::schema_v1, 3};
+
+TensorRef zeta_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kZetaVjpInputSpec, loops[kZetaVjpInput], {&g, &input, &other})) return fast;
+  return strong_mul(zeta_order(input, other, std::int64_t(1)), g);
+}
 
 TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &input, &other})) return fast;
@@ -1338,9 +1348,9 @@ TP_COLD TensorRef zeta_batched(const TensorRef& input, const TensorRef& other) {
 }
 
 TP_COLD void zeta_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  if (wiring::tangent(input)) missing_derivative(ZetaBackward::schema_v1, "input",
-      "the derivative in the exponent has no closed form");
   TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), zeta_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
   if (wiring::tangent(other))
     sum = plus(std::move(sum), zeta_vjp_other(wiring::tangent(other), wiring::primal(input), wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
@@ -1360,8 +1370,8 @@ TensorRef zeta(const TensorRef& input, const TensorRef& other) {
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (other->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
@@ -1385,7 +1395,9 @@ GradVec ZetaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the exponent has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kZetaVjpInputSpec, loops[kZetaVjpInput], {&g, &saved(0), &saved(1)}),
+        input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(kernels::elementwise(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &saved(0), &saved(1)}),
         input_shape(1), input_dtype(1));
@@ -1395,9 +1407,100 @@ GraphGradVec ZetaBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) missing_derivative(schema_v1, "input", "the derivative in the exponent has no closed form");
+  if (needs(*this, 0))
+    grads[0] = fit(zeta_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     grads[1] = fit(zeta_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// zeta_order(Tensor input, Tensor other, int order) -> Tensor out
+//   out = zeta_order(input, other, order)
+//   d input = zeta_order(input, other, order + 1)
+//   d other = -input * zeta_order(input + 1, other, order) - order * zeta_order(input + 1, other, order - 1)
+//   saves: input, other, order
+
+namespace {
+constexpr ElementwiseSpec kZetaOrderSpec{&ZetaOrderBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kZetaOrderVjpInputSpec{&ZetaOrderBackward::schema_v1, 3};
+constexpr ElementwiseSpec kZetaOrderVjpOtherSpec{&ZetaOrderBackward::schema_v1, 3};
+
+TensorRef zeta_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  if (TensorRef fast = fused(kZetaOrderVjpInputSpec, loops[kZetaOrderVjpInput], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(zeta_order(input, other, order + std::int64_t(1)), g);
+}
+
+TensorRef zeta_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  if (TensorRef fast = fused(kZetaOrderVjpOtherSpec, loops[kZetaOrderVjpOther], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(sub(mul(neg(input), zeta_order(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
+      other, order)), mul(number<TensorRef>(Scalar(order)), zeta_order(add(input,
+      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other, order - std::int64_t(1))), Scalar(1)), g);
+}
+
+TP_COLD TensorRef zeta_order_batched(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::zeta_order(in[0], in[1], order));
+}
+
+TP_COLD void zeta_order_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), zeta_order_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other), order));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), zeta_order_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other), order));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage zeta_order(const Storage& input, const Storage& other, std::int64_t order) {
+  check_dtype(ZetaOrderBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(ZetaOrderBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kZetaOrderSpec, loops[kZetaOrder], {&input, &other}, {order});
+}
+TensorRef zeta_order(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return zeta_order_batched(input, other, order);
+  TensorRef out = wiring::wrap(zeta_order(input->storage(), other->storage(), order));
+  if (wiring::records(input, other)) {
+    auto node = make_node<ZetaOrderBackward>();
+    ZetaOrderBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.order_ = order;
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { zeta_order_set_tangent(out, input, other, order); });
+  return out;
+}
+GradVec ZetaOrderBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kZetaOrderVjpInputSpec, loops[kZetaOrderVjpInput], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kZetaOrderVjpOtherSpec, loops[kZetaOrderVjpOther], {&g, &saved(0), &saved(1)},
+        {order_}), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec ZetaOrderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(zeta_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(zeta_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -21,6 +21,8 @@ TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const 
     std::optional<double> scale);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
+Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps);
+TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage dropout(const Storage& input, double p, bool training);
@@ -85,6 +87,28 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
+//   out = flatten(flatten(movedim(unflatten(input, -3, (-1, upscale_factor, upscale_factor)), (-4, -3), (-3, -1)), -2, -1), -3, -2)
+
+namespace {
+constexpr OpSchema kPixelShuffleSchema{"pixel_shuffle",
+    "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pixel_shuffle_compose(const V& input, std::int64_t upscale_factor) {
+  return flatten(flatten(movedim(unflatten(input, std::int64_t(-3), Dims{std::int64_t(-1), upscale_factor,
+      upscale_factor}), Dims{std::int64_t(-4), std::int64_t(-3)}, Dims{std::int64_t(-3), std::int64_t(-1)}),
+      std::int64_t(-2), std::int64_t(-1)), std::int64_t(-3), std::int64_t(-2));
+}
+}  // namespace
+
+Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
+  return on_tensors([&] { return pixel_shuffle(tensors_of(input), upscale_factor); });
+}
+TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
+  return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
+}
 
 // pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
 //   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
@@ -298,7 +322,8 @@ TensorRef prelu(const TensorRef& input, const TensorRef& weight) {
 }
 
 // rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor out
-//   out = native_rms_norm(input, normalized_shape, weight, eps)[0]
+//   least = epsilon(dtype(input)) if eps == None else eps
+//   out = native_rms_norm(input, normalized_shape, weight, eps)[0] if not is_complex(dtype(input)) else complex_rms_norm(input, normalized_shape, least) if weight == None else complex_rms_norm(input, normalized_shape, least) * weight
 
 namespace {
 constexpr OpSchema kRmsNormSchema{"rms_norm",
@@ -307,7 +332,10 @@ constexpr OpSchema kRmsNormSchema{"rms_norm",
 
 template <class V>
 V rms_norm_compose(const V& input, const Dims& normalized_shape, const V& weight, std::optional<double> eps) {
-  return std::get<0>(native_rms_norm(input, normalized_shape, weight, eps));
+  const auto least = (!eps.has_value() ? epsilon(dtype(input)) : *eps);
+  return (!(is_complex(dtype(input))) ? std::get<0>(native_rms_norm(input, normalized_shape, weight, eps))
+      : (is_absent(weight) ? complex_rms_norm(input, normalized_shape, least) : mul(complex_rms_norm(input,
+      normalized_shape, least), weight)));
 }
 }  // namespace
 

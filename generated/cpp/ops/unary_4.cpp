@@ -87,6 +87,8 @@ Storage polygamma(std::int64_t n, const Storage& input);
 TensorRef polygamma(std::int64_t n, const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
+Storage round_whole(const Storage& input, std::int64_t decimals);
+TensorRef round_whole(const TensorRef& input, std::int64_t decimals);
 Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
@@ -1146,15 +1148,16 @@ GraphGradVec RoundBackward::apply_for_graph(std::span<const TensorRef>) {
 }
 
 // round(Tensor input, *, int decimals) -> Tensor out
-//   out = round_scaled(input, 10.0**decimals if decimals > 0 else 1.0, 10.0**(-decimals) if decimals < 0 else 1.0)
+//   out = round_scaled(input, 10.0**decimals if decimals > 0 else 1.0, 10.0**(-decimals) if decimals < 0 else 1.0) if is_floating(input) else round(input) if decimals >= 0 else round_whole(input, decimals)
 
 namespace {
 constexpr OpSchema kRound1Schema{"round", "round(Tensor input, *, int decimals) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
 V round_1_compose(const V& input, std::int64_t decimals) {
-  return round_scaled(input, (decimals > std::int64_t(0) ? std::pow(double(10.0), double(decimals)) : 1.0),
-      (decimals < std::int64_t(0) ? std::pow(double(10.0), double(-decimals)) : 1.0));
+  return (is_floating(input) ? round_scaled(input, (decimals > std::int64_t(0) ? std::pow(double(10.0),
+      double(decimals)) : 1.0), (decimals < std::int64_t(0) ? std::pow(double(10.0), double(-decimals)) : 1.0))
+      : (decimals >= std::int64_t(0) ? round(input) : round_whole(input, decimals)));
 }
 }  // namespace
 

@@ -29,8 +29,8 @@ enum : int {
   kSoftplusVjpInput,
   kSoftshrink,
   kSoftshrinkVjpInput,
-  kSoftsign,
-  kSoftsignVjpInput,
+  kSoftsignReal,
+  kSoftsignRealVjpInput,
   kSphericalBesselJ0,
   kSphericalBesselJ0VjpInput,
   kSqrt,
@@ -578,7 +578,7 @@ constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
 
 TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
+  return strong_mul(conj_of(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
       mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
       sub(mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))),
       square(input)), add(number<TensorRef>(Scalar(0.03333333333333333)),
@@ -588,7 +588,7 @@ TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
       mul(number<TensorRef>(Scalar(2.505210838544172e-07 * std::pow(double(3.141592653589793),
       double(std::int64_t(2))))), square(input)), Scalar(1))), number<TensorRef>(Scalar(0.0011904761904761906)),
       Scalar(1))), Scalar(1))), number<TensorRef>(Scalar(0.3333333333333333)), Scalar(1))),
-      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input)), g);
+      div(sub(cos(mul(number<TensorRef>(Scalar(3.141592653589793)), input)), sinc(input), Scalar(1)), input))), g);
 }
 
 TP_COLD TensorRef sinc_batched(const TensorRef& input) {
@@ -605,7 +605,7 @@ TP_COLD TensorRef sinc__batched(const TensorRef& input) {
 TP_COLD void sinc_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), sinc_vjp_input(wiring::tangent(input), wiring::primal(input)));
+    sum = plus(std::move(sum), conj_of(sinc_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
@@ -917,67 +917,69 @@ GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
-// softsign(Tensor input) -> Tensor out
+// softsign_real(Tensor input) -> Tensor out
 //   out = input / (1 + abs(input))
 //   d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSoftsignSpec{&SoftsignBackward::schema_v1, 1, 0, Promote::Float};
-constexpr ElementwiseSpec kSoftsignVjpInputSpec{&SoftsignBackward::schema_v1, 2};
+constexpr ElementwiseSpec kSoftsignRealSpec{&SoftsignRealBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kSoftsignRealVjpInputSpec{&SoftsignRealBackward::schema_v1, 2};
 
-TensorRef softsign_vjp_input(const TensorRef& g, const TensorRef& input) {
-  if (TensorRef fast = fused(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &input})) return fast;
+TensorRef softsign_real_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSoftsignRealVjpInputSpec, loops[kSoftsignRealVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1)))), Scalar(1)), g);
 }
 
-TP_COLD TensorRef softsign_batched(const TensorRef& input) {
+TP_COLD TensorRef softsign_real_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
-  return in.wrap(ops::softsign(in[0]));
+  return in.wrap(ops::softsign_real(in[0]));
 }
 
-TP_COLD void softsign_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void softsign_real_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), softsign_vjp_input(wiring::tangent(input), wiring::primal(input)));
+    sum = plus(std::move(sum), softsign_real_vjp_input(wiring::tangent(input), wiring::primal(input)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage softsign(const Storage& input) { return kernels::elementwise(kSoftsignSpec, loops[kSoftsign], {&input}); }
-TensorRef softsign(const TensorRef& input) {
+Storage softsign_real(const Storage& input) {
+  return kernels::elementwise(kSoftsignRealSpec, loops[kSoftsignReal], {&input});
+}
+TensorRef softsign_real(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
-    return softsign_batched(input);
-  TensorRef out = wiring::wrap(softsign(input->storage()));
+    return softsign_real_batched(input);
+  TensorRef out = wiring::wrap(softsign_real(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SoftsignBackward>();
-    SoftsignBackward& back = *node;
+    auto node = make_node<SoftsignRealBackward>();
+    SoftsignRealBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softsign_set_tangent(out, input); });
+    wiring::each_level({&input}, {}, [&] { softsign_real_set_tangent(out, input); });
   return out;
 }
-GradVec SoftsignBackward::apply(std::span<Storage> grad_outputs) {
+GradVec SoftsignRealBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftsignVjpInputSpec, loops[kSoftsignVjpInput], {&g, &saved(0)}),
+    grads[0] = fit(kernels::elementwise(kSoftsignRealVjpInputSpec, loops[kSoftsignRealVjpInput], {&g, &saved(0)}),
         input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SoftsignBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec SoftsignRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softsign_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(softsign_real_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
