@@ -125,8 +125,8 @@ class _Frame:
 class _Arguments:
     """What a run is called with.
 
-    Saved-tensor hooks around the call decide how its tensors are kept, as for any saved one; without hooks they are kept
-    as they are, and a change in place since is an error: the run would not do the same.
+    Saved-tensor hooks around the call decide how its tensors are kept, as for any saved one; without hooks they are
+    kept as they are, and a change in place since is an error: the run would not do the same.
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -80,3 +80,23 @@ def test_lerp_meets_its_ends() -> None:
     a, b = tp.tensor([1e16, -1.0, 0.1]), tp.tensor([1.0, 1e16, 0.7])
     np.testing.assert_array_equal(tp.lerp(a, b, 0.0).numpy(), a.numpy())
     np.testing.assert_array_equal(tp.lerp(a, b, 1.0).numpy(), b.numpy())
+
+
+def test_nan_passes_what_selects() -> None:
+    nan = float("nan")
+    x = tp.tensor([nan, 2.0])
+    names = "softshrink", "hardshrink", "softplus", "hardtanh", "relu6", "leaky_relu", "hardswish", "hardsigmoid"
+    for f in (getattr(nn, name) for name in names):
+        np.testing.assert_array_equal(tp.isnan(f(x)).numpy(), [True, False])
+    for given in ({"min": nan}, {"max": nan}, {"min": nan, "max": 1.0}, {"min": 0.0, "max": nan}):
+        assert tp.isnan(tp.clamp(x, **given)).all()
+    bound = tp.tensor([1.0, nan])
+    assert tp.isnan(tp.clamp_min(x, bound)).all() and tp.isnan(tp.clamp_max(x, bound)).all()
+
+
+def test_slope_of_a_scaled_bessel_function_at_tiny_arguments() -> None:
+    x = tp.tensor([1e-310, 1e-30, 1e-5, 0.04, 0.06], dtype=tp.float64, requires_grad=True)
+    tp.special.i1e(x).sum().backward()
+    # exp(-x) (i0(x) - i1(x) / x - i1(x))
+    want = [0.5, 0.5, 0.499990000093749, 0.461463356238694, 0.443252465055799]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-12)

@@ -253,17 +253,17 @@ void chebyshev_w_vjp_x(std::int64_t n, char* const* data, const Scalar* params) 
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_w(x[i], degree[i], c0), g[i]);
 }
 
-// clamp_max: out = where(input > max, max, input)
+// clamp_max: out = where(input <= max or isnan(input), input, max)
 template <class T>
 void clamp_max(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* max = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], max[i], input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), input[i], max[i]);
 }
 
-// clamp_max, gradient of input: strong_mul(where(input > max, 0, 1), g)
+// clamp_max, gradient of input: strong_mul(where(input <= max or isnan(input), 1, 0), g)
 template <class T>
 void clamp_max_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -271,10 +271,10 @@ void clamp_max_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], T(0), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), g[i], T(0));
 }
 
-// clamp_max, gradient of max: strong_mul(where(input > max, 1, 0), g)
+// clamp_max, gradient of max: strong_mul(where(input <= max or isnan(input), 0, 1), g)
 template <class T>
 void clamp_max_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -282,20 +282,20 @@ void clamp_max_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], g[i], T(0));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), T(0), g[i]);
 }
 
-// clamp_min: out = where(input < min, min, input)
+// clamp_min: out = where(input >= min or isnan(input), input, min)
 template <class T>
 void clamp_min(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* min = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], min[i], input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), input[i], min[i]);
 }
 
-// clamp_min, gradient of input: strong_mul(where(input < min, 0, 1), g)
+// clamp_min, gradient of input: strong_mul(where(input >= min or isnan(input), 1, 0), g)
 template <class T>
 void clamp_min_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -303,10 +303,10 @@ void clamp_min_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], T(0), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), g[i], T(0));
 }
 
-// clamp_min, gradient of min: strong_mul(where(input < min, 1, 0), g)
+// clamp_min, gradient of min: strong_mul(where(input >= min or isnan(input), 0, 1), g)
 template <class T>
 void clamp_min_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -314,7 +314,7 @@ void clamp_min_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], g[i], T(0));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), T(0), g[i]);
 }
 
 // copysign: out = copysign(input, other)

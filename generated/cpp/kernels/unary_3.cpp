@@ -150,15 +150,22 @@ void i1e(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
 }
 
-// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
+// i1e, gradient of input: strong_mul(where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
 template <class T>
 void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
-      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s3 = m::i1e(input[i]);
+    const T s2 = m::sgn(input[i]);
+    const R s1 = m::abs(input[i]);
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(s1 < R(0.05),
+        (T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0)))))) * m::exp(-s1) - (s2 * s3), m::i0e(input[i]) - (s3 * (s2 + (T(1) / input[i])))), g[i]);
+  }
 }
 
 // leaky_relu: out = where(input > 0, input, negative_slope * input)

@@ -67,8 +67,6 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
-Storage gt(const Storage& input, const Storage& other);
-TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
@@ -798,9 +796,9 @@ GraphGradVec ChebyshevWBackward::apply_for_graph(std::span<const TensorRef> grad
 }
 
 // clamp_max(Tensor input, Tensor max) -> Tensor out
-//   out = where(input > max, max, input)
-//   d input = where(input > max, 0, 1)
-//   d max = where(input > max, 1, 0)
+//   out = where(input <= max or isnan(input), input, max)
+//   d input = where(input <= max or isnan(input), 1, 0)
+//   d max = where(input <= max or isnan(input), 0, 1)
 //   saves: input, max
 
 namespace {
@@ -810,12 +808,12 @@ constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
 TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
-  return where(gt(input, max), number<TensorRef>(Scalar(std::int64_t(0))), g);
+  return where(logical_or(le(input, max), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
-  return where(gt(input, max), g, number<TensorRef>(Scalar(std::int64_t(0))));
+  return where(logical_or(le(input, max), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
@@ -907,9 +905,9 @@ GraphGradVec ClampMaxBackward::apply_for_graph(std::span<const TensorRef> grad_o
 }
 
 // clamp_min(Tensor input, Tensor min) -> Tensor out
-//   out = where(input < min, min, input)
-//   d input = where(input < min, 0, 1)
-//   d min = where(input < min, 1, 0)
+//   out = where(input >= min or isnan(input), input, min)
+//   d input = where(input >= min or isnan(input), 1, 0)
+//   d min = where(input >= min or isnan(input), 0, 1)
 //   saves: input, min
 
 namespace {
@@ -919,12 +917,12 @@ constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
 TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
-  return where(lt(input, min), number<TensorRef>(Scalar(std::int64_t(0))), g);
+  return where(logical_or(ge(input, min), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
-  return where(lt(input, min), g, number<TensorRef>(Scalar(std::int64_t(0))));
+  return where(logical_or(ge(input, min), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {

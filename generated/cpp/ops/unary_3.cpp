@@ -65,8 +65,6 @@ Storage digamma(const Storage& input);
 TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
@@ -620,7 +618,7 @@ GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs
 
 // i1e(Tensor input) -> Tensor out
 //   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   d input = where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input))
 //   saves: input
 
 namespace {
@@ -629,9 +627,12 @@ constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
 TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), sub(mul(add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), exp(neg(abs(input)))), mul(sgn(input), i1e(input)),
+      Scalar(1)), sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))),
+      input), Scalar(1))), Scalar(1))), g);
 }
 
 TP_COLD TensorRef i1e_batched(const TensorRef& input) {
