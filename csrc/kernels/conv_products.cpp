@@ -17,19 +17,6 @@ using std::int64_t;
 template <class T>
 inline constexpr bool kReal = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-template <class F>
-void with_type(Dtype d, F&& f) {
-  switch (d) {
-    case Dtype::F32: return f(float());
-    case Dtype::F64: return f(double());
-    case Dtype::C64: return f(c64());
-    case Dtype::C128: return f(c128());
-    case Dtype::I32: return f(std::int32_t());
-    case Dtype::I64: return f(int64_t());
-    default: return f(std::uint64_t());
-  }
-}
-
 template <class T>
 T unit() {
   if constexpr (std::is_same_v<T, c64> || std::is_same_v<T, c128>)
@@ -273,7 +260,7 @@ Storage conv_forward(const ConvPlan& p, const Storage& input, const Storage& wei
   Storage out = empty(p.output_sizes(), input.dtype());
   if (out.numel() == 0) return out;
   modes::Unlocked unlocked(long_work(p));
-  with_type(input.dtype(), [&]<class T>(T) {
+  with_product_type(input.dtype(), [&]<class T>(T) {
     forward<T>(p, input.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr, out.data<T>());
   });
   return out;
@@ -283,7 +270,7 @@ Storage conv_input_slope(const ConvPlan& p, const Storage& grad, const Storage& 
   Storage gx = empty(p.input_sizes(), grad.dtype());
   if (gx.numel() == 0) return gx;
   modes::Unlocked unlocked(long_work(p));
-  with_type(grad.dtype(), [&]<class T>(T) {
+  with_product_type(grad.dtype(), [&]<class T>(T) {
     if (!turns(p)) return input_slope<T>(p, grad.data<T>(), weight.data<T>(), gx.data<T>());
     Scratch<T> filters(weight.numel());
     turn_filters(p, weight.data<T>(), filters.get());
@@ -296,7 +283,8 @@ Storage conv_weight_slope(const ConvPlan& p, const Storage& grad, const Storage&
   Storage gw = empty(p.weight_sizes(), grad.dtype());
   if (gw.numel() == 0) return gw;
   modes::Unlocked unlocked(long_work(p));
-  with_type(grad.dtype(), [&]<class T>(T) { weight_slope<T>(p, grad.data<T>(), input.data<T>(), gw.data<T>()); });
+  with_product_type(grad.dtype(),
+                    [&]<class T>(T) { weight_slope<T>(p, grad.data<T>(), input.data<T>(), gw.data<T>()); });
   return gw;
 }
 

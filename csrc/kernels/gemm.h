@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/complex.h"
+#include "core/dtype.h"
 
 namespace tp::kernels {
 
@@ -17,6 +18,20 @@ struct MatRef {
   std::int64_t rs, cs;
   MatRef t() const { return {p, cs, rs}; }
 };
+
+/// f(T()) of the type T that products of a dtype are computed in.
+template <class F>
+void with_product_type(Dtype d, F&& f) {
+  switch (d) {
+    case Dtype::F32: return f(float());
+    case Dtype::F64: return f(double());
+    case Dtype::C64: return f(c64());
+    case Dtype::C128: return f(c128());
+    case Dtype::I32: return f(std::int32_t());
+    case Dtype::I64: return f(std::int64_t());
+    default: return f(std::uint64_t());
+  }
+}
 
 /// C[m, n] = alpha * A[m, k] B[k, n] + beta * C, plus `bias` (n values) added to every row. C has unit column stride and row
 /// stride ldc. beta == 0 does not read C. T: float, double, c64, c128, int32, int64, uint64. Any strides of A and B.

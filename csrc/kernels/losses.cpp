@@ -14,15 +14,6 @@ namespace {
 
 using std::int64_t;
 
-template <class T>
-const SoftmaxLoops<T>& loops() {
-  static const SoftmaxTable& table = TP_PICK_TABLE(softmax_table);
-  if constexpr (std::is_same_v<T, float>)
-    return table.f32;
-  else
-    return table.f64;
-}
-
 enum class Reduction { None, Mean, Sum };
 Reduction parse_reduction(const OpSchema& op, std::string_view r) {
   if (r == "mean") return Reduction::Mean;
@@ -188,7 +179,7 @@ std::array<Storage, 3> cross_entropy_index(const OpSchema& op, const Storage& in
   const Storage x = staged_float(input, result);
   Storage losses = empty(p.target_sizes, work), lse = empty(p.target_sizes, work), out, total;
   with_float(work, [&]<class T>(T) {
-    const SoftmaxLoops<T>& l = loops<T>();
+    const SoftmaxLoops<T>& l = softmax_loops<T>();
     const Axis a = p.axis;
     const T *from = x.data<T>(), *w = p.weight.defined() ? p.weight.data<T>() : nullptr;
     const int64_t* t = p.target.data<int64_t>();
@@ -253,7 +244,7 @@ Storage cross_entropy_index_backward(const OpSchema& op, const Storage& g, const
   const Storage sg = staged_slope(op, p, g, work), total = in_dtype(total_weight, work);
   Storage gx = empty(input.sizes(), work);
   with_float(work, [&]<class T>(T) {
-    const SoftmaxLoops<T>& l = loops<T>();
+    const SoftmaxLoops<T>& l = softmax_loops<T>();
     const Axis a = p.axis;
     const Slope<T> s = slope<T>(p, sg, total);
     const T *from = x.data<T>(), *w = p.weight.defined() ? p.weight.data<T>() : nullptr, *lses = lse.data<T>();

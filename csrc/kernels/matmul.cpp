@@ -28,19 +28,6 @@ Dtype work_dtype(Dtype d) { return dtype_of(compute_type(d)); }
 Storage as_dtype(const Storage& s, Dtype d) { return s.dtype() == d ? s : cast(s, d); }
 Storage finish(Storage out, Dtype d) { return out.dtype() == d ? out : cast(out, d); }
 
-template <class F>
-void with_type(Dtype work, F&& f) {
-  switch (work) {
-    case Dtype::F32: return f(float());
-    case Dtype::F64: return f(double());
-    case Dtype::C64: return f(c64());
-    case Dtype::C128: return f(c128());
-    case Dtype::I32: return f(std::int32_t());
-    case Dtype::I64: return f(int64_t());
-    default: return f(std::uint64_t());
-  }
-}
-
 /// One operand seen as a batch of matrices.
 struct Operand {
   const Storage* s;
@@ -151,7 +138,7 @@ void multiply(const Operand& a, const Operand& b, const Shape& batch, Storage& o
   const bool single = count == 1 || chained || dense.defined();
   const Starts sa = single ? Starts() : starts(a, batch, count), sb = single ? Starts() : starts(b, batch, count);
   modes::Unlocked unlocked(2.0 * double(count) * double(a.rows) * double(b.cols) * double(a.cols) > 1e7);
-  with_type(out.dtype(), [&]<class T>(T) {
+  with_product_type(out.dtype(), [&]<class T>(T) {
     const T al = scalar_to<T>(alpha), be = scalar_to<T>(beta);
     const MatRef<T> ra = a.ref<T>(), rb = b.ref<T>();
     T* c = out.data<T>();
@@ -194,7 +181,7 @@ Storage inner(const OpSchema& op, const Storage& x, const Storage& y, bool conj)
   const Dtype d = product_dtype(op, {&x, &y}), work = work_dtype(d);
   const Storage a = as_dtype(x, work), b = as_dtype(y, work);
   Storage out = empty({}, work);
-  with_type(work, [&]<class T>(T) {
+  with_product_type(work, [&]<class T>(T) {
     *out.data<T>() = dot<T>(a.numel(), a.data<T>(), a.stride(0), b.data<T>(), b.stride(0), conj);
   });
   return finish(out, d);
@@ -300,7 +287,7 @@ Storage addr(const OpSchema& op, const Storage& input, const Storage& vec1, cons
   const Shape sizes{a.size(0), b.size(0)};
   Storage out = input.defined() ? start_from(op, input, sizes, work, beta) : empty(sizes, work);
   if (out.numel() == 0) return finish(out, d);
-  with_type(work, [&]<class T>(T) {
+  with_product_type(work, [&]<class T>(T) {
     const Storage dense = contiguous(b);
     const T al = scalar_to<T>(alpha), be = scalar_to<T>(beta);
     const bool read = input.defined() && beta.to_bool();
@@ -374,7 +361,7 @@ Storage linear(const OpSchema& op, const Storage& input, const Storage& weight, 
     }
   }
   modes::Unlocked unlocked(2.0 * double(out.numel()) * double(in) > 1e7);
-  with_type(work, [&]<class T>(T) {
+  with_product_type(work, [&]<class T>(T) {
     const MatRef<T> right =
         vector ? MatRef<T>{w.data<T>(), w.stride(0), 1} : MatRef<T>{w.data<T>(), w.stride(1), w.stride(0)};
     gemm<T>(rows, width, in, scalar_to<T>(Scalar(1)), {a.data<T>(), stride, a.stride(a.dim() - 1)}, right,

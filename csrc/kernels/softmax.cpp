@@ -14,15 +14,6 @@ namespace {
 
 using std::int64_t;
 
-template <class T>
-const SoftmaxLoops<T>& loops() {
-  static const SoftmaxTable& table = TP_PICK_TABLE(softmax_table);
-  if constexpr (std::is_same_v<T, float>)
-    return table.f32;
-  else
-    return table.f64;
-}
-
 /// rows(begin, end) where the dimension is innermost, columns(offset, width, stride) elsewhere.
 template <class Rows, class Columns>
 void along(const Axis& x, double ns_each, const Rows& rows, const Columns& columns) {
@@ -53,7 +44,7 @@ Storage forward(const OpSchema& op, const Storage& input, int64_t dim, std::opti
   with_float(x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    const SoftmaxLoops<T>& l = loops<T>();
+    const SoftmaxLoops<T>& l = softmax_loops<T>();
     const bool streamed = streams_rows(a.outer, a.n * int64_t(sizeof(T)));
     along(
         a, 0.5,
@@ -80,7 +71,7 @@ Storage backward(const OpSchema& op, const Storage& g, const Storage& out, int64
   with_float(sg.dtype(), [&]<class T>(T) {
     const T *pg = sg.data<T>(), *py = sy.data<T>();
     T* to = gx.data<T>();
-    const SoftmaxLoops<T>& l = loops<T>();
+    const SoftmaxLoops<T>& l = softmax_loops<T>();
     const bool streamed = streams_rows(a.outer, a.n * int64_t(sizeof(T)));
     along(
         a, 0.5,

@@ -38,6 +38,16 @@ struct SoftmaxTable {
 };
 TP_DECLARE_TABLE(SoftmaxTable, softmax_table)
 
+/// Those of this processor.
+template <class T>
+const SoftmaxLoops<T>& softmax_loops() {
+  static const SoftmaxTable& table = TP_PICK_TABLE(softmax_table);
+  if constexpr (__is_same(T, float))
+    return table.f32;
+  else
+    return table.f64;
+}
+
 inline constexpr std::int64_t kSoftmaxWidth = 64;  // most columns a *_columns call takes
 
 }  // namespace tp
