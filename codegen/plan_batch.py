@@ -65,7 +65,7 @@ _RANKS = {
 # Structured ops without a dimension argument whose kernels work on trailing dimensions or element by element.
 _TRAILING = {
     "cast", "clone", "compact", "detach", "real", "view_as_real", "view_as_complex", "constant_pad_nd", "pad_by_index",
-    "tril", "triu", "checked_pivots",
+    "tril", "triu", "checked_pivots", "frexp",
 }  # fmt: skip
 # Sizes among their arguments are those of memory, or of what all samples share.
 _NEVER = {"as_strided_backward", "as_strided_scatter", "masked_select_backward", "nll_loss_backward"}

@@ -90,11 +90,16 @@ Shape ConvPlan::weight_sizes() const {
   return s;
 }
 
+namespace {
+constexpr int64_t kFarthest = int64_t(1) << 40;  // products of two sizes within it don't overflow
+}
+
 Dims conv_list(const OpSchema& op, const char* name, const Dims& v, int spatial, int64_t least) {
   if (TP_UNLIKELY(v.size() != 1 && v.size() != spatial))
     value_error(op.name, ": ", name, " must be one number or ", spatial, " numbers; it is ", v);
   for (int64_t x : v)
-    if (TP_UNLIKELY(x < least)) value_error(op.name, ": ", name, " must be at least ", least, "; it is ", v);
+    if (TP_UNLIKELY(x < least || x > kFarthest))
+      value_error(op.name, ": ", name, " must be at least ", least, " and at most ", kFarthest, "; it is ", v);
   return v.size() == spatial ? v : Dims(spatial, v[0]);
 }
 
@@ -142,6 +147,9 @@ ConvPlan make_conv_plan(const OpSchema& op, const Shape& input, const Shape& wei
                     p.g.in[at] + 2 * pad[i], ": input is ", input, ", weight is ", weight, ", padding is ", pad);
       p.g.out[at] = room / s[i] + 1;
     }
+    // A step that is never made has any length: the shortest, for memory is laid out by it.
+    if (p.g.out[at] == 1) p.g.stride[at] = 1;
+    if (p.g.kernel[at] == 1) p.g.dilation[at] = 1;
   }
   return p;
 }

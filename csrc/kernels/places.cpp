@@ -54,16 +54,25 @@ Storage combination_places(const OpSchema&, std::int64_t n, std::int64_t r, bool
 Storage repeat_places(const OpSchema&, const Storage& repeats, std::optional<std::int64_t> output_size) {
   const Storage counts = contiguous(cast(repeats, Dtype::I64));
   const std::int64_t* c = counts.data<std::int64_t>();
+  const std::int64_t n = counts.size(counts.dim() - 1), lines = n ? counts.numel() / n : 0;
   std::int64_t total = 0;
-  for (std::int64_t i = 0; i < counts.numel(); ++i) {
-    if (c[i] < 0) value_error("repeats has the negative element ", c[i]);
-    total += c[i];
+  for (std::int64_t r = 0; r < lines; ++r) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (c[r * n + i] < 0) value_error("repeats has the negative element ", c[r * n + i]);
+      sum += c[r * n + i];
+    }
+    if (r == 0) total = sum;
+    if (sum != total) value_error("the repeats add up to ", total, " in one sample and to ", sum, " in another");
   }
   if (output_size && *output_size != total)
     value_error("output_size=", *output_size, ", but the repeats add up to ", total);
-  Storage out = empty({total}, Dtype::I64);
+  Shape sizes = counts.sizes();
+  sizes[sizes.size() - 1] = total;
+  Storage out = empty(sizes, Dtype::I64);
   std::int64_t* to = out.data<std::int64_t>();
-  for (std::int64_t i = 0; i < counts.numel(); ++i) to = std::fill_n(to, c[i], i);
+  for (std::int64_t r = 0; r < lines; ++r)
+    for (std::int64_t i = 0; i < n; ++i) to = std::fill_n(to, c[r * n + i], i);
   return out;
 }
 

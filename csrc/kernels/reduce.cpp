@@ -209,6 +209,12 @@ Storage count_nonzero(const OpSchema& op, const Storage& input, const Dims& dim)
   return fold(call, input, wrap_dims(op.name, dim, input.dim()), false, Dtype::I64);
 }
 
+Storage count_numbers(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim) {
+  FoldCall call{&folds->sum_f64};
+  call.map = &folds->is_number_f64;
+  return fold(call, input, wrap_dims(op.name, dim, input.dim()), keepdim, Dtype::F64);
+}
+
 Storage var(const OpSchema& op, const Storage& input, const std::optional<Dims>& dim, const Scalar& correction,
             bool keepdim) {
   return spread(op, input, dim, correction, keepdim, false);

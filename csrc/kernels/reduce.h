@@ -42,6 +42,8 @@ TP_API std::array<Storage, 2> min_dim(const OpSchema& op, const Storage& input, 
 TP_API Storage any(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim);
 // kernel: all
 TP_API Storage all(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim);
+// kernel: count_numbers (internal)
+TP_API Storage count_numbers(const OpSchema& op, const Storage& input, const Dims& dim, bool keepdim);
 // kernel: count_nonzero
 TP_API Storage count_nonzero(const OpSchema& op, const Storage& input, const Dims& dim);
 

@@ -50,6 +50,7 @@ struct ReduceTable {
   FoldKernel power_f64;  // sum, then its 1/param-th power
   BlockMap square_f64, power_abs_f64, abs_f64, abs_c128;
   BlockMap nan_to_zero_f32, nan_to_zero_f64;
+  BlockMap is_number_f64;  // 1 or 0
 };
 TP_DECLARE_TABLE(ReduceTable, reduce_table)
 

@@ -70,11 +70,11 @@ TensorRef matrices(const OpSchema&, const Call& call, const Loop& loop, const Te
 }
 TP_API TensorRef as_column(const TensorRef& t);
 TP_API TensorRef as_vector(const TensorRef& column);
-/// The same with the exchanges of rows that belong to the first.
+/// The same with the exchanges of rows that belong to the first; flags come behind.
 // batch: lu_solve
 template <class Call, class Loop>
 TensorRef lu_solve(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& lu, const TensorRef& pivots,
-                   const TensorRef& b, bool, bool) {
+                   const TensorRef& b, auto...) {
   const bool together = levels_of(lu) == levels_of(pivots) && pivots->dim() == lu->dim() - 1;
   if (!together || lu->dim() < 2 || b->dim() < 2) return loop();
   const TensorRef column = as_column(pivots);

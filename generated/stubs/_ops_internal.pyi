@@ -358,6 +358,9 @@ def convolution_weight_backward(grad: Tensor, input: Tensor, size: Sequence[int]
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """Values of src broadcast to input's sizes and cast to its dtype; copy_ writes them into..."""
 
+def count_numbers(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False) -> Tensor:
+    """How many elements along dim are not nan, in float64."""
+
 def cov_rows(input: Tensor, correction: int) -> Tensor:
     """Covariances of variables, one a row, without weights."""
 
@@ -775,7 +778,7 @@ def repeat_backward(grad: Tensor, size: Sequence[int] | int, repeats: Sequence[i
     """Gradients of all copies of a repeated tensor added up."""
 
 def repeat_places(repeats: Tensor, output_size: int | None) -> Tensor:
-    """Each place of a vector as often as its element says."""
+    """Each place of a vector as often as its element says; vectors of a batch add up to one..."""
 
 def round_scaled(input: Tensor, up: float, down: float) -> Tensor:
     """Nearest multiple of down / up."""

@@ -85,6 +85,15 @@ OPS = [
         ],
     ),
     Op(
+        name="count_numbers",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "dim": (0,), "keepdim": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int[]", ()), ("keepdim", "bool", False)), results=("out",), like="numpy.sum(~numpy.isnan(input), axis=dim or None, keepdims=keepdim).astype(float)", kind="expr"),
+        ],
+    ),
+    Op(
         name="kthvalue",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("kthvalue",),
@@ -117,7 +126,7 @@ OPS = [
         name="logsumexp_real",
         home="internal",
         promote="float",
-        dtypes=("f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (2, 3)}, "dim": (1,)}, {"input": {"shape": (3, 4)}, "dim": (0, 1), "keepdim": True}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int[]"), ("keepdim", "bool", False)), results=("out",), diff=("input",), saved=("input", "out"), like="scipy.special.logsumexp(input, axis=dim, keepdims=keepdim)", kind="expr"),

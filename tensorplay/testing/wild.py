@@ -203,10 +203,12 @@ def _spoil(call: Call, sample: Sample, given: dict[str, Any], pick: random.Rando
 
 
 def _asked_to_write(call: Call) -> Iterator[Any]:
-    """Operands that arguments of the call let it write: the first by inplace=, running statistics in training."""
+    """Operands that arguments of the call let it write: the first by inplace=, running statistics in training, rows of
+    an embedding that are longer than max_norm."""
     for form in call.op.forms:
         given = dict(zip([*(a[0] for a in form.args), "inplace"], call.args, strict=False)) | call.kwargs
         named = [n for n in given if n.startswith("running_")]
+        named += ["weight"] * (given.get("max_norm") is not None)
         if call.op.inplace and given.get("inplace") is True:
             named.append(form.args[0][0])
         yield from (given[n] for n in named if isinstance(given.get(n), tp.Tensor))

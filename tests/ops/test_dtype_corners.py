@@ -98,3 +98,12 @@ def test_draws_from_given_probabilities_have_derivative_zero() -> None:
 def test_the_inverse_under_its_other_names() -> None:
     a = tp.tensor([[2.0, 1.0], [0.0, 4.0]])
     assert tp.inverse(a).tolist() == a.inverse().tolist() == tp.linalg.inv(a).tolist()
+
+
+def test_repeats_that_differ_from_sample_to_sample() -> None:
+    x = tp.arange(6.0).reshape(2, 3)
+    counts = tp.tensor([[1, 0, 2], [0, 3, 0]])
+    got = tp.func.vmap(lambda v, c: tp.repeat_interleave(v, c))(x, counts)
+    assert got.tolist() == [[0.0, 2.0, 2.0], [4.0, 4.0, 4.0]]
+    with pytest.raises(ValueError, match=r"repeat.*add up to 3 in one sample and to 2"):
+        tp.func.vmap(lambda v, c: tp.repeat_interleave(v, c))(x, tp.tensor([[1, 0, 2], [0, 2, 0]]))

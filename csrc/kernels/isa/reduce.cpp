@@ -338,6 +338,13 @@ void nan_to_zero(char* to, const char* from, int64_t n, double) {
   }
 }
 
+void is_number(char* to, const char* from, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = reinterpret_cast<const double*>(from)[i];
+    reinterpret_cast<double*>(to)[i] = v == v ? 1 : 0;
+  }
+}
+
 }  // namespace
 
 extern const ReduceTable reduce_table = {
@@ -363,6 +370,7 @@ extern const ReduceTable reduce_table = {
     .abs_c128 = {Dtype::C128, Dtype::F64, absolute_complex},
     .nan_to_zero_f32 = {Dtype::F32, Dtype::F32, nan_to_zero<float>},
     .nan_to_zero_f64 = {Dtype::F64, Dtype::F64, nan_to_zero<double>},
+    .is_number_f64 = {Dtype::F64, Dtype::F64, is_number},
 };
 
 }  // namespace TP_ISA

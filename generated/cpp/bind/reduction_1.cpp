@@ -201,6 +201,26 @@ PyObject* count_nonzero_method(PyObject* self, PyObject* const* args, Py_ssize_t
   return count_nonzero_call(self, args, nargs, kwnames);
 }
 
+// count_numbers
+constexpr Param kCountNumbersSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::IntList, true},
+    {"keepdim", Kind::Bool, true},
+};
+const Spec kCountNumbersSpec{"count_numbers", "count_numbers(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", kCountNumbersSpecParams};
+
+PyObject* count_numbers_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("count_numbers", [&]() -> PyObject* {
+    const Spec& spec = kCountNumbersSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::count_numbers(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1, Dims{}), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* count_numbers_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return count_numbers_call(nullptr, args, nargs, kwnames);
+}
+
 // kthvalue
 constexpr Param kKthvalueSpecParams[] = {
     {"input", Kind::Tensor},
@@ -744,6 +764,16 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
+    {"count_numbers", fast(count_numbers_function), METH_FASTCALL | METH_KEYWORDS,
+     "count_numbers(input, dim=[], keepdim=False)\n"
+     "--\n"
+     "\n"
+     "How many elements along dim are not nan, in float64.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: list of int, default []\n"
+     "  keepdim: bool, default False"},
     {"logsumexp_complex", fast(logsumexp_complex_function), METH_FASTCALL | METH_KEYWORDS,
      "logsumexp_complex(input, dim, keepdim)\n"
      "--\n"

@@ -157,8 +157,9 @@ constexpr OpSchema kRepeatPlacesSchema{"repeat_places",
     "repeat_places(Tensor repeats, int? output_size) -> Tensor<i64> out", 1, Amp::Keep, true};
 
 TP_COLD TensorRef repeat_places_batched(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
-  return batch::loop({kRepeatPlacesSchema, {repeats}},
-      [&](const batch::Samples& samples) { return ops::repeat_places(samples[0], output_size); });
+  const batch::Leading in(kRepeatPlacesSchema, {repeats});
+  in.need_rank(1, "repeats");
+  return in.wrap(ops::repeat_places(in[0], output_size));
 }
 }  // namespace
 

@@ -295,8 +295,11 @@ TensorRef ldl_solve_tangent_B(const TensorRef& LD, const TensorRef& pivots, bool
 }
 
 TP_COLD TensorRef ldl_solve_batched(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian) {
-  return batch::loop({LdlSolveBackward::schema_v1, {LD, pivots, B}},
-      [&](const batch::Samples& samples) { return ops::ldl_solve(samples[0], samples[1], samples[2], hermitian); });
+  const auto call = [&](const TensorRef& LD, const TensorRef& pivots, const TensorRef& B) { return ops::ldl_solve(LD,
+      pivots, B, hermitian); };
+  const auto loop = [&] { return batch::loop({LdlSolveBackward::schema_v1, {LD, pivots, B}},
+      [&](const batch::Samples& samples) { return ops::ldl_solve(samples[0], samples[1], samples[2], hermitian); }); };
+  return batch::rules::lu_solve(LdlSolveBackward::schema_v1, call, loop, LD, pivots, B, hermitian);
 }
 
 TP_COLD void ldl_solve_set_tangent(const TensorRef& out, const TensorRef& LD, const TensorRef& pivots,

@@ -497,8 +497,8 @@ template <class V>
 V frexp_vjp_input(const V& g_mantissa, const V& exponent) { return ldexp(g_mantissa, neg(exponent)); }
 
 TP_COLD std::array<TensorRef, 2> frexp_batched(const TensorRef& input) {
-  return batch::loop({FrexpBackward::schema_v1, {input}},
-      [&](const batch::Samples& samples) { return ops::frexp(samples[0]); });
+  const batch::Leading in(FrexpBackward::schema_v1, {input});
+  return in.wrap(ops::frexp(in[0]));
 }
 
 TP_COLD void frexp_set_tangent(const TensorRef& mantissa, const TensorRef& exponent, const TensorRef& input) {

@@ -335,6 +335,31 @@ TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
   return out;
 }
 
+// count_numbers(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
+
+namespace {
+constexpr OpSchema kCountNumbersSchema{"count_numbers",
+    "count_numbers(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out", 1, Amp::Keep, true};
+
+TP_COLD TensorRef count_numbers_batched(const TensorRef& input, const Dims& dim, bool keepdim) {
+  batch::Leading in(kCountNumbersSchema, {input});
+  in.lift_scalars();
+  const auto dim_ = in.all_dims(dim);
+  return in.wrap(ops::count_numbers(in[0], dim_, keepdim));
+}
+}  // namespace
+
+Storage count_numbers(const Storage& input, const Dims& dim, bool keepdim) {
+  check_dtype(kCountNumbersSchema, input, kHalfDtypes | kFloatDtypes);
+  return kernels::count_numbers(kCountNumbersSchema, input, dim, keepdim);
+}
+TensorRef count_numbers(const TensorRef& input, const Dims& dim, bool keepdim) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return count_numbers_batched(input, dim, keepdim);
+  TensorRef out = wiring::wrap(count_numbers(input->storage(), dim, keepdim));
+  return out;
+}
+
 // kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
 //   vjp input = scatter_add(zeros(shape(input), dtype(g_values)), dim, restore_dims(indices, shape(input), dim, keepdim), restore_dims(g_values, shape(input), dim, keepdim))
 //   saves: indices, dim, keepdim
@@ -415,7 +440,7 @@ GraphGradVec KthvalueBackward::apply_for_graph(std::span<const TensorRef> grad_o
 }
 
 // logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor out
-//   out = logsumexp_real(input, dim, keepdim) if is_floating(input) else logsumexp_complex(input, dim, keepdim) if is_complex(dtype(input)) else logsumexp_real(cast(input, floating_dtype(dtype(input))), dim, keepdim)
+//   out = logsumexp_complex(input, dim, keepdim) if is_complex(dtype(input)) else logsumexp_real(input, dim, keepdim)
 
 namespace {
 constexpr OpSchema kLogsumexpSchema{"logsumexp",
@@ -423,9 +448,7 @@ constexpr OpSchema kLogsumexpSchema{"logsumexp",
 
 template <class V>
 V logsumexp_compose(const V& input, const Dims& dim, bool keepdim) {
-  return (is_floating(input) ? logsumexp_real(input, dim, keepdim) : (is_complex(dtype(input))
-      ? logsumexp_complex(input, dim, keepdim) : logsumexp_real(cast(input, floating_dtype(dtype(input))), dim,
-      keepdim)));
+  return (is_complex(dtype(input)) ? logsumexp_complex(input, dim, keepdim) : logsumexp_real(input, dim, keepdim));
 }
 }  // namespace
 
@@ -494,7 +517,7 @@ TP_COLD void logsumexp_real_set_tangent(const TensorRef& out, const TensorRef& i
 }  // namespace
 
 Storage logsumexp_real(const Storage& input, const Dims& dim, bool keepdim) {
-  check_dtype(LogsumexpRealBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(LogsumexpRealBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
   return kernels::logsumexp(LogsumexpRealBackward::schema_v1, input, dim, keepdim);
 }
 TensorRef logsumexp_real(const TensorRef& input, const Dims& dim, bool keepdim) {

@@ -230,6 +230,10 @@ TP_API TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim,
 TP_API Storage count_nonzero(const Storage& input, const Dims& dim);
 TP_API TensorRef count_nonzero(const TensorRef& input, const Dims& dim);
 
+// count_numbers(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
+TP_API Storage count_numbers(const Storage& input, const Dims& dim, bool keepdim);
+TP_API TensorRef count_numbers(const TensorRef& input, const Dims& dim, bool keepdim);
+
 // kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor<i64> indices)
 TP_API std::array<Storage, 2> kthvalue(const Storage& input, std::int64_t k, std::int64_t dim, bool keepdim);
 TP_API std::array<TensorRef, 2> kthvalue(const TensorRef& input, std::int64_t k, std::int64_t dim, bool keepdim);

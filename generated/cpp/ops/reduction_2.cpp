@@ -22,6 +22,8 @@ Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
+Storage count_numbers(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef count_numbers(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
@@ -73,7 +75,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out
-//   out = sum(where(isnan(input), 0, input), dim, keepdim) / sum(cast(logical_not(isnan(input)), dtype(input)), dim, keepdim)
+//   out = nansum(input, dim, keepdim) / cast(count_numbers(input, dim, keepdim), dtype(input))
 
 namespace {
 constexpr OpSchema kNanmeanSchema{"nanmean", "nanmean(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor out",
@@ -81,8 +83,7 @@ constexpr OpSchema kNanmeanSchema{"nanmean", "nanmean(Tensor input, int[] dim=()
 
 template <class V>
 V nanmean_compose(const V& input, const Dims& dim, bool keepdim) {
-  return div(sum(where(isnan(input), number<V>(Scalar(std::int64_t(0))), input), dim, keepdim, std::nullopt),
-      sum(cast(logical_not(isnan(input)), dtype(input)), dim, keepdim, std::nullopt));
+  return div(nansum(input, dim, keepdim, std::nullopt), cast(count_numbers(input, dim, keepdim), dtype(input)));
 }
 }  // namespace
 
