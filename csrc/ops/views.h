@@ -40,7 +40,7 @@ class AsStridedBackward final : public Node {
 class CopySlices final : public Node {
  public:
   CopySlices(const TensorRef& base, const TensorRef& view, NodeRef fn);
-  std::string name() const override { return "CopySlices"; }
+  std::string name() const override { return "torch::autograd::CopySlices"; }
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
   void validate_versions() override { fn_->validate_versions(); }

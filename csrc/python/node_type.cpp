@@ -95,8 +95,13 @@ PyObject* metadata(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     NodeMeta& meta = live(self, "metadata").ensure_meta();
     if (!meta.host_metadata) {
-      meta.host_metadata = PyDict_New();
-      if (!meta.host_metadata) return nullptr;
+      Owned made(PyDict_New());
+      if (!made) return nullptr;
+      if (!meta.anomaly.empty()) {  // what anomaly mode noted, under PyTorch's name and in its form
+        Owned lines(Py_BuildValue("[s]", meta.anomaly.c_str()));
+        if (!lines || PyDict_SetItemString(made.get(), "traceback_", lines.get()) < 0) return nullptr;
+      }
+      meta.host_metadata = made.release();
     }
     PyObject* d = static_cast<PyObject*>(meta.host_metadata);
     Py_INCREF(d);

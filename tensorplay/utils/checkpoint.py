@@ -125,8 +125,8 @@ class _Frame:
 class _Arguments:
     """What a run is called with.
 
-    Saved-tensor hooks around the call decide how its tensors are kept, as for any saved one; without hooks they are
-    kept as they are, and a change in place since is an error: the run would not do the same.
+    Saved-tensor hooks around the call decide how its tensors are kept, as for any saved one; without hooks they stay
+    as they are, and a change in place since is an error: the run would not do the same.
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -280,7 +280,16 @@ class _CheckpointFunction(tp.autograd.Function):
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Runs functions one after another, checkpointing all but the last of `segments` groups."""
+    """Runs functions one after another, checkpointing all but the last of `segments` groups.
+
+    Raises:
+        ValueError: a keyword other than preserve_rng_state, or no segment.
+    """
+    unknown = sorted(set(kwargs) - {"preserve_rng_state"})
+    if unknown:
+        raise ValueError(f"checkpoint_sequential: unexpected keyword arguments: {', '.join(unknown)}")
+    if segments < 1:
+        raise ValueError(f"checkpoint_sequential: segments must be at least 1, got {segments}")
     items = list(functions)
     size = max(1, len(items) // segments)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorplay as tp
 from tensorplay.autograd.graph import saved_tensors_hooks
-from tensorplay.utils.checkpoint import checkpoint
+from tensorplay.utils.checkpoint import checkpoint, checkpoint_sequential
 
 
 def leaf(*values: float) -> Any:
@@ -125,3 +125,33 @@ def test_what_is_not_here_says_so() -> None:
     first, again = module.noop_context_fn()
     with first, again:
         assert checkpoint(tp.sin, tp.zeros(1), use_reentrant=False, context_fn=module.noop_context_fn).item() == 0.0
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3, 5])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_sequence_in_segments(segments: int, reentrant: bool) -> None:
+    runs = []
+
+    def step(name: str, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def call(t: Any) -> Any:
+            runs.append(name)
+            return f(t)
+
+        return call
+
+    steps = [step("sin", tp.sin), step("exp", tp.exp), step("cos", tp.cos)]
+    x = leaf(0.5, 1.0)
+    y = checkpoint_sequential(steps, segments, x, use_reentrant=reentrant, preserve_rng_state=False)
+    assert runs == ["sin", "exp", "cos"]
+    y.sum().backward()
+    again = {1: 0, 2: 1, 3: 2, 5: 2}[segments]  # the last group keeps what it saved
+    assert sorted(runs[3:]) == sorted(["sin", "exp", "cos"][:again])
+    (want,) = tp.autograd.grad(x.sin().exp().cos().sum(), x)
+    assert tp.allclose(x.grad, want)
+
+
+def test_what_a_sequence_refuses() -> None:
+    with pytest.raises(ValueError, match="unexpected keyword arguments: nope"):
+        checkpoint_sequential([tp.sin, tp.exp], 1, leaf(1.0), use_reentrant=False, nope=3)
+    with pytest.raises(ValueError, match="segments must be at least 1, got 0"):
+        checkpoint_sequential([tp.sin], 0, leaf(1.0), use_reentrant=False)
