@@ -44,7 +44,12 @@ Lu factor(const OpSchema& op, const Storage& a, Dtype work) {
     T* p = f.lu.data<T>();
     std::int32_t *pivots = f.pivots.data<std::int32_t>(), *info = f.info.data<std::int32_t>();
     over_matrices(count, cube(m, n), [&](int64_t i) {
-      info[i] = k == 0 ? 0 : lapack::getrf(int(m), int(n), p + i * m * n, leading(m), pivots + i * k);
+      info[i] = k == 0
+          ? 0
+          : apart(cube(m, n), {array(p + i * m * n, m * n), array(pivots + i * k, k, Array::Out)},
+                  [=](void* const* at) {
+                    return lapack::getrf(int(m), int(n), static_cast<T*>(at[0]), leading(m), static_cast<int*>(at[1]));
+                  });
     });
   });
   return f;
@@ -94,7 +99,12 @@ void solve_columns(const Storage& lu, const Storage& pivots, Storage& b, char tr
     T* x = b.data<T>();
     const std::int32_t* p = pivots.data<std::int32_t>();
     over_matrices(count, double(n) * double(n) * double(rhs), [&](int64_t i) {
-      lapack::getrs(trans, int(n), int(rhs), a + i * n * n, leading(n), p + i * n, x + i * n * rhs, leading(n));
+      apart(2 * double(n) * double(n) * double(rhs),
+            {array(a + i * n * n, n * n, Array::In), array(p + i * n, n, Array::In), array(x + i * n * rhs, n * rhs)},
+            [=](void* const* at) {
+              return lapack::getrs(trans, int(n), int(rhs), static_cast<T*>(at[0]), leading(n),
+                                   static_cast<int*>(at[1]), static_cast<T*>(at[2]), leading(n));
+            });
     });
   });
 }
@@ -138,7 +148,9 @@ std::array<Storage, 2> linalg_cholesky_ex(const OpSchema& op, const Storage& inp
     std::int32_t* v = info.data<std::int32_t>();
     over_matrices(count, cube(n, n) / 3, [&](int64_t i) {
       T* a = p + i * n * n;
-      v[i] = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', int(n), a, leading(n));
+      v[i] = n == 0 ? 0 : apart(cube(n, n) / 3, {array(a, n * n)}, [=](void* const* at) {
+        return lapack::potrf(upper ? 'U' : 'L', int(n), static_cast<T*>(at[0]), leading(n));
+      });
       for (int64_t col = 0; col < n; ++col)
         upper ? std::fill(a + col * n + col + 1, a + (col + 1) * n, T{})
               : std::fill(a + col * n, a + col * n + col, T{});
@@ -236,8 +248,12 @@ Storage linalg_solve_triangular(const OpSchema& op, const Storage& A, const Stor
     const T* pa = a.data<T>();
     T* px = x.data<T>();
     over_matrices(n == 0 || rhs == 0 ? 0 : count, double(n) * double(n) * double(rhs), [&](int64_t i) {
-      const int info = lapack::trtrs(upper ? 'U' : 'L', left ? 'N' : 'T', unitriangular ? 'U' : 'N', int(n), int(rhs),
-                                     pa + i * n * n, leading(n), px + i * n * rhs, leading(n));
+      const int info =
+          apart(double(n) * double(n) * double(rhs),
+                {array(pa + i * n * n, n * n, Array::In), array(px + i * n * rhs, n * rhs)}, [=](void* const* at) {
+                  return lapack::trtrs(upper ? 'U' : 'L', left ? 'N' : 'T', unitriangular ? 'U' : 'N', int(n), int(rhs),
+                                       static_cast<T*>(at[0]), leading(n), static_cast<T*>(at[1]), leading(n));
+                });
       if (info <= 0) return;
       // A zero on the diagonal: the library leaves B alone; substitution would divide by it.
       for (int64_t j = 0; j < n * rhs; ++j)
@@ -256,7 +272,10 @@ std::array<Storage, 2> linalg_inv_ex(const OpSchema& op, const Storage& A) {
     T* p = f.lu.data<T>();
     over_matrices(n == 0 ? 0 : count, 2 * cube(n, n), [&](int64_t i) {
       if (f.info.data<std::int32_t>()[i] == 0)
-        lapack::getri(int(n), p + i * n * n, leading(n), f.pivots.data<std::int32_t>() + i * n);
+        apart(2 * cube(n, n), {array(p + i * n * n, n * n), array(f.pivots.data<std::int32_t>() + i * n, n, Array::In)},
+              [=](void* const* at) {
+                return lapack::getri(int(n), static_cast<T*>(at[0]), leading(n), static_cast<int*>(at[1]));
+              });
     });
   });
   return {in_result(f.lu, d.result), f.info};

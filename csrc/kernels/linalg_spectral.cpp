@@ -57,10 +57,15 @@ Eigh hermitian(const OpSchema& op, const Storage& A, std::string_view UPLO, bool
     T* p = v.data<T>();
     Real<T>* pw = w.data<Real<T>>();
     over_matrices(n == 0 ? 0 : count, 9 * cube(n, n), [&](int64_t i) {
-      T* one = p + i * n * n;
-      infos[std::size_t(i)] = !triangle_finite(one, n, UPLO == "L")
-          ? kNotFinite
-          : lapack::eigh(vectors ? 'V' : 'N', UPLO[0], int(n), one, leading(n), pw + i * n);
+      if (!triangle_finite(p + i * n * n, n, UPLO == "L")) {
+        infos[std::size_t(i)] = kNotFinite;
+        return;
+      }
+      const char job = vectors ? 'V' : 'N', part = UPLO[0];
+      infos[std::size_t(i)] =
+          apart(9 * cube(n, n), {array(p + i * n * n, n * n), array(pw + i * n, n, Array::Out)}, [=](void* const* at) {
+            return lapack::eigh(job, part, int(n), static_cast<T*>(at[0]), leading(n), static_cast<Real<T>*>(at[1]));
+          });
     });
   });
   check_infos(op, infos);
@@ -88,11 +93,24 @@ Eigh general(const OpSchema& op, const Storage& A, bool vectors) {
         return;
       }
       if constexpr (lapack::kComplex<T>) {
-        info = lapack::geev(job, int(n), p + i * n * n, leading(n), pw + i * n, pv + i * n * n, leading(n));
+        info = apart(25 * cube(n, n),
+                     {array(p + i * n * n, n * n), array(pw + i * n, n, Array::Out),
+                      array(pv + i * n * n, vectors ? n * n : 0, Array::Out)},
+                     [=](void* const* at) {
+                       return lapack::geev(job, int(n), static_cast<T*>(at[0]), leading(n), static_cast<C*>(at[1]),
+                                           static_cast<C*>(at[2]), leading(n));
+                     });
       } else {
         Scratch<T> parts(2 * n), real(vectors ? n * n : 0);
         T *re = parts.get(), *im = re + n;
-        info = lapack::geev(job, int(n), p + i * n * n, leading(n), re, im, real.get(), leading(n));
+        info = apart(25 * cube(n, n),
+                     {array(p + i * n * n, n * n), array(re, 2 * n, Array::Out),
+                      array(real.get(), vectors ? n * n : 0, Array::Out)},
+                     [=](void* const* at) {
+                       T* parts = static_cast<T*>(at[1]);
+                       return lapack::geev(job, int(n), static_cast<T*>(at[0]), leading(n), parts, parts + n,
+                                           static_cast<T*>(at[2]), leading(n));
+                     });
         for (int64_t j = 0; j < n; ++j) pw[i * n + j] = {re[j], im[j]};
         if (!vectors || info != 0) return;
         for (int64_t j = 0; j < n; ++j) {
@@ -142,10 +160,19 @@ Svd singular(const OpSchema& op, const Storage& A, bool vectors, bool full) {
       return;
     }
     over_matrices(count, 20 * cube(m, n), [&](int64_t i) {
-      infos[std::size_t(i)] = !all_finite(p + i * m * n, m * n)
-          ? kNotFinite
-          : lapack::gesdd(vectors ? (full ? 'A' : 'S') : 'N', int(m), int(n), p + i * m * n, leading(m), ps + i * k,
-                          pu + i * m * uc, leading(m), pv + i * vr * n, leading(vr));
+      if (!all_finite(p + i * m * n, m * n)) {
+        infos[std::size_t(i)] = kNotFinite;
+        return;
+      }
+      const char job = vectors ? (full ? 'A' : 'S') : 'N';
+      infos[std::size_t(i)] = apart(
+          20 * cube(m, n),
+          {array(p + i * m * n, m * n), array(ps + i * k, k, Array::Out), array(pu + i * m * uc, m * uc, Array::Out),
+           array(pv + i * vr * n, vr * n, Array::Out)},
+          [=](void* const* at) {
+            return lapack::gesdd(job, int(m), int(n), static_cast<T*>(at[0]), leading(m), static_cast<Real<T>*>(at[1]),
+                                 static_cast<T*>(at[2]), leading(m), static_cast<T*>(at[3]), leading(vr));
+          });
     });
   });
   check_infos(op, infos);
@@ -169,13 +196,19 @@ std::array<Storage, 2> linalg_qr(const OpSchema& op, const Storage& A, std::stri
     over_matrices(count, 4 * double(m) * double(std::max(n, qc)) * double(std::max<int64_t>(k, 1)), [&](int64_t i) {
       T *x = p + i * m * n, *to_r = pr + i * rr * n, *to_q = pq + i * m * qc;
       Scratch<T> tau(k);
-      if (k > 0) lapack::geqrf(int(m), int(n), x, leading(m), tau.get());
+      const double flops = 2 * cube(m, n);
+      if (k > 0)
+        apart(flops, {array(x, m * n), array(tau.get(), k, Array::Out)}, [=](void* const* at) {
+          return lapack::geqrf(int(m), int(n), static_cast<T*>(at[0]), leading(m), static_cast<T*>(at[1]));
+        });
       for (int64_t c = 0; c < n; ++c)
         for (int64_t row = 0; row < rr; ++row) to_r[c * rr + row] = row <= c && row < k ? x[c * m + row] : T{};
       if (qc == 0 || m == 0) return;
       for (int64_t c = 0; c < qc; ++c)
         for (int64_t row = 0; row < m; ++row) to_q[c * m + row] = c < k ? x[c * m + row] : T{};
-      lapack::orgqr(int(m), int(qc), int(k), to_q, leading(m), tau.get());
+      apart(flops, {array(to_q, m * qc), array(tau.get(), k, Array::In)}, [=](void* const* at) {
+        return lapack::orgqr(int(m), int(qc), int(k), static_cast<T*>(at[0]), leading(m), static_cast<T*>(at[1]));
+      });
     });
   });
   return {in_result(q, d.result), in_result(r, d.result)};
@@ -238,8 +271,14 @@ std::array<Storage, 4> linalg_lstsq(const OpSchema& op, const Storage& A, const 
       if (!all_finite(pa + i * m * n, m * n) || !all_finite(px + i * tall * rhs, tall * rhs))
         infos[std::size_t(i)] = kNotFinite;
       else if (k > 0)
-        infos[std::size_t(i)] = lapack::gelsd(int(m), int(n), int(rhs), pa + i * m * n, leading(m), px + i * tall * rhs,
-                                              leading(tall), ps + i * k, limit, &found);
+        infos[std::size_t(i)] = apart(
+            20 * cube(m, n),
+            {array(pa + i * m * n, m * n), array(px + i * tall * rhs, tall * rhs), array(ps + i * k, k, Array::Out),
+             array(&found, 1, Array::Out)},
+            [=](void* const* at) {
+              return lapack::gelsd(int(m), int(n), int(rhs), static_cast<T*>(at[0]), leading(m), static_cast<T*>(at[1]),
+                                   leading(tall), static_cast<Real<T>*>(at[2]), limit, static_cast<int*>(at[3]));
+            });
       else
         std::fill_n(px + i * tall * rhs, tall * rhs, T{});
       rank.data<int64_t>()[i] = found;

@@ -6,6 +6,7 @@
 #include "core/modes.h"
 #include "core/op_schema.h"
 #include "core/storage.h"
+#include "kernels/apart.h"
 #include "kernels/gemm.h"
 #include "kernels/lapack.h"
 #include "kernels/scratch.h"
@@ -104,9 +105,17 @@ template <class F>
 void over_matrices(std::int64_t count, double flops, const F& f) {
   prepare_lapack();
   modes::Unlocked unlocked(flops * double(count) > 2e5);
+  Watch watch;
   parallel_tiles(count, grain_for(300 + flops / 2), [&](std::int64_t b, std::int64_t e) {
+    const Watched watched(&watch);
     for (std::int64_t i = b; i < e; ++i) f(i);
   });
+}
+
+/// An array of n elements that a library call reads, writes or both.
+template <class T>
+Array array(T* at, std::int64_t n, decltype(Array::Both) use = Array::Both) {
+  return {const_cast<std::remove_const_t<T>*>(at), std::size_t(n) * sizeof(T), use};
 }
 
 inline int leading(std::int64_t n) { return int(std::max<std::int64_t>(n, 1)); }
