@@ -6,7 +6,7 @@ Owns the chain rule and shared subexpressions. The rule of each function stands 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .formula import (
     Binary,
@@ -120,6 +120,27 @@ def _mul(a: Node, b: Node) -> Node:
             c, p, q = w.args
             return Call("where", (c, _mul(p, other), _mul(q, other)))
     return Binary("*", a, b)
+
+
+def times_g(d: Node, times: Callable[[Node], Node]) -> Node:
+    """A partial derivative times the incoming gradient g, multiplied into the branches of where as above: what a branch
+    that is not taken does not depend on, an infinite g does not change. `times` makes the product of a branch."""
+    if is_num(d, 0):
+        return ZERO
+    if is_num(d, 1):
+        return Name("g")
+    if isinstance(d, Call) and d.func == "where" and any(is_num(b, 0) or is_num(b, 1) for b in _branches(d)):
+        c, p, q = d.args
+        return Call("where", (c, times_g(p, times), times_g(q, times)))
+    return times(d)
+
+
+def _branches(n: Node) -> Iterator[Node]:
+    if isinstance(n, Call) and n.func == "where":
+        yield from _branches(n.args[1])
+        yield from _branches(n.args[2])
+    else:
+        yield n
 
 
 def _in_terms_of(d: Node, own: Node, out: Node) -> Node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import formula as F
 from .model import Deriv, Diff, Entry, OpFile, Overload
 from .plan_batch import rule_of
+from .plan_compute import share_work
 from .resolve import reads_values
 
 
@@ -32,7 +33,7 @@ def _overload(e: Entry, o: Overload) -> list[str]:
         out.append(f"shape       {r.name}: {f.text}")
     if e.elementwise and len([a for a in o.sig.args if a.type.is_tensor]) > 1:
         out.append("shape       operands broadcast; each gradient is summed back to its operand")
-    out += _traffic(o)
+    out += _traffic(e, o)
     for name, d in o.deriv.items():
         out.append(f"derivative  {_derivative(e, o, name, d)}")
     for arg, per in o.tangent.items():
@@ -47,7 +48,7 @@ def _overload(e: Entry, o: Overload) -> list[str]:
     return out + _saved(o)
 
 
-def _traffic(o: Overload) -> list[str]:
+def _traffic(e: Entry, o: Overload) -> list[str]:
     """Bytes between memory and processor for one float32 element: as one loop, and as one op after another."""
     if o.inlined is None:
         return []
@@ -67,6 +68,11 @@ def _traffic(o: Overload) -> list[str]:
             count = ops + bool(extra)
             text = f"{4 * fused} bytes an element in one loop, {apart} in {count} ops one by one"
             out.append(f"memory      {what}: {text}")
+    gradients = [d.formula.node for a in o.diff_args if (d := o.deriv[a.name]).formula is not None]
+    if e.elementwise and share_work(gradients):
+        read = (tensors | {r.name for r in o.sig.results}) & {i for d in gradients for i in F.names(d)}
+        text = f"{4 * (len(read) + 1 + len(gradients))} bytes an element in one loop; what they share is computed once"
+        out.append(f"memory      all gradients at once: {text}")
     return out
 
 

@@ -97,7 +97,7 @@ _f("polygamma", "float", "0", "polygamma(x + 1, y)")  # the order is a constant,
 _f("i0", "float", "i1(x)")
 _f("i1", "float", "where(abs(x) < 0.05, i1_slope(x), i0(x) - out / x)")
 _f("i0e", "float", "i1e(x) - sgn(x) * out")
-_f("i1e", "float", "where(x == 0, 0.5, i0e(x) - out * (sgn(x) + 1 / x))")
+_f("i1e", "float", "where(abs(x) < 0.05, i1_slope(x) * exp(-abs(x)) - sgn(x) * out, i0e(x) - out * (sgn(x) + 1 / x))")
 # Bessel functions of the first and second kind, and the modified ones of the second.
 _f("bessel_j0", "float", "-bessel_j1(x)")
 _f("bessel_j1", "float", "where(abs(x) < 0.05, j1_slope(x), bessel_j0(x) - out / x)")

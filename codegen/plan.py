@@ -168,6 +168,9 @@ def plan_overload(e: Entry, o: Overload, ctx: Context) -> OverloadPlan:
         if f.loop is not None and f.spec is not None:
             loops.append(f.loop)
             specs.append(f.spec)
+    if backward.together is not None:
+        loops.append(backward.together[0])
+        specs.append(backward.together[1])
     forward = Forward(x, ctx, elementwise, loop, spec)
     call, set_tangent = backward.tangent()
     record = backward.record() if x.has_node else []

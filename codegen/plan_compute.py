@@ -6,11 +6,13 @@ The table of functions follows csrc/kernels/vecmath*.h. Emits nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from .formula import Binary, BoolOp, Call, Compare, Name, Node, Num, Unary, children, walk
 from .functions import FUNCTIONS, REAL_VALUED
 from .model import Base, Type
+from .simplify import expand
 
 # The order of the table in csrc/core/dtype.h.
 COMPUTE = ("B8", "I32", "I64", "U64", "F32", "F64", "C64", "C128")
@@ -104,6 +106,29 @@ def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[
             case Name(id=i) if i in types and types[i].base is Base.FLOAT:
                 ok &= _FLOAT | _COMPLEX
     return ok
+
+
+MOST_TOGETHER = 6  # kMaxTogether of csrc/kernels/elementwise.cpp
+
+
+def share_work(gradients: Sequence[Node]) -> bool:
+    """Whether one loop for all gradients is worth its code: two of them have a costly part in common."""
+    shared = Counter(part for d in gradients for part in _costly(expand(d)))
+    return 2 <= len(gradients) <= MOST_TOGETHER and any(k > 1 for k in shared.values())
+
+
+def _costly(n: Node) -> set[Node]:
+    """The parts of an expression whose value for one element costs more than reading and writing it."""
+    out: set[Node] = set()
+    for x in walk(n):
+        match x:
+            case Call(func=f) if f in FUNCTIONS and f not in _INTEGER_FUNCTIONS:
+                out.add(x)
+            case Binary(op="**", right=Num(value=e)) if isinstance(e, int) and abs(e) <= 64:
+                pass
+            case Binary(op="**"):
+                out.add(x)
+    return out
 
 
 def _value_names(n: Node, types: Mapping[str, Type], but: frozenset[str] = frozenset()) -> bool:

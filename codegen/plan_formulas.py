@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from . import cpp_types as C
 from .cpp_types import BOOL, DIMS, DTYPE, TENSOR
+from .derive import times_g
 from .formula import Bool, Call, Name, Node, Num, Subscript, names, to_text
 from .model import Arg, Base, Diff
 from .plan_loops import Loop
@@ -89,8 +90,10 @@ class Formulas:
         self.helpers: list[Function] = []
         self.uses: set[Use] = set()
         self.joints: list[Joint] = []
+        self.together: tuple[Loop, Spec, tuple[str, ...]] | None = None
         if x.has_node:
             self.plan_formulas()
+            self.plan_together()
             self.plan_joints()
             self.plan_slots()
 
@@ -129,6 +132,14 @@ class Formulas:
             if f.constant is None:
                 self.helpers.append(f.function)
 
+    def plan_together(self) -> None:
+        """The loop that serves when every gradient is asked for."""
+        if self.e is None or any(f.loop is None or f.factor for f in self.formulas.values()):
+            return
+        if self.formulas.keys() == {a.name for a in self.x.recorded}:
+            deriv = ((a, self.x.o.deriv[a].formula) for a in self.formulas)
+            self.together = self.e.gradients({a: d.node for a, d in deriv if d is not None})
+
     def partial(self, a: Arg, d: Node, text: str) -> Formula:
         """An elementwise partial: strong_mul(conj(d), g), fused for memory and as ops for tensors."""
         x = self.x
@@ -139,12 +150,12 @@ class Formulas:
             return Formula(a.name, Function("", ()), name, (), set(), constant=int(d.value), text=text)
         loop, spec, loop_reads = self.e.gradient(a.name, d, text)
         complex_too = "nullptr" not in loop.table[6:7]
-        factor: Node = Call("conj_of", (d,)) if complex_too and not isinstance(d, Num) else d
-        body: Node = self.product(factor, Name("g"), d)
+        conjugates = complex_too and not isinstance(d, Num)
+        body = times_g(d, lambda b: self.product(Call("conj_of", (b,)) if conjugates else b, Name("g"), b))
         f = self.structured(name, a.name, body, a, {"g": x.results[0].name}, world="TensorRef")
         f.loop, f.spec, f.loop_reads, f.text = loop, spec, loop_reads, text
         f.function = replace(f.function, body=(*self.fused(f, a, d), *f.function.body))
-        f.conjugates = factor is not d
+        f.conjugates = conjugates
         if isinstance(d, Name) and x.types.get(d.id) == C.SCALAR:
             f.factor = C.cpp_name(d.id)
         return f

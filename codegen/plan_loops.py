@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import cpp_types as C
@@ -45,7 +45,7 @@ _OPERATOR_FUNCTIONS = {
 }  # fmt: skip
 _BITWISE = frozenset("&|^")
 # What every loop says itself, beside the arguments.
-_OWN = re.compile(r"data|end|far|from|i|n|params|to|[cs]\d+")
+_OWN = re.compile(r"data|end|far|from|i|n|params|to\d*|[cs]\d+")
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,27 @@ class Loop:
     body: tuple[str, ...]  # statements per element before the last
     value: str
     table: tuple[str, ...]  # per compute type: an instantiation or nullptr
-    unused_params: bool = False
+    more: tuple[str, ...] = ()  # values of further results, each with memory of its own
 
     @property
     def enumerator(self) -> str:
         return "k" + C.pascal(self.name)
 
     @property
+    def plain(self) -> bool:
+        """One result from one expression: what the special forms below know."""
+        return not self.body and not self.more and self.out == "T"
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The statements that write the results of one element."""
+        return f"to[i] = {self.value};", *(f"to{k}[i] = {v};" for k, v in enumerate(self.more, 1))
+
+    @property
     def block(self) -> str:
         """The call that does the whole loop for real elements, where the maths has a faster form over many elements."""
         plain = re.fullmatch(r"m::(sin|cos|tan)\((\w+)\[i\]\)", self.value)
-        return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and not self.body and self.out == "T" else ""
+        return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and self.plain else ""
 
     @property
     def near(self) -> tuple[str, str, str, str] | None:
@@ -91,7 +101,7 @@ class Loop:
         whole block."""
         found = set(re.findall(r"m::(exp|log|ndtr)\((\w+)\[i\]\)", self.value))
         whole = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
-        if len(found) != 1 or not whole or self.body or self.out != "T":
+        if len(found) != 1 or not whole or not self.plain:
             return None
         name, operand = found.pop()
         value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
@@ -102,7 +112,7 @@ class Loop:
     def squares(self) -> tuple[str, str] | None:
         """(exponents, value where all of them are 2): by far the most frequent power takes one product."""
         found = set(re.findall(r"m::pow\(\w+\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
-        if len(found) != 1 or self.body or self.value.count("m::pow(") != 1:
+        if len(found) != 1 or self.body or self.more or self.value.count("m::pow(") != 1:
             return None
         e = found.pop()
         value = re.sub(rf"m::pow\((\w+)\[i\], {e}\[i\] - T\(1\)\)", r"\1[i]", self.value)
@@ -111,7 +121,7 @@ class Loop:
     @property
     def trig(self) -> Trig | None:
         """Sines and cosines of small angles take a short form; a look at a block of angles tells whether all may."""
-        lines = [*self.body, self.value]
+        lines = [*self.body, *self.stores]
         angles = list(dict.fromkeys(a for line in lines for a in _angles(line)))
         if not angles or self.block or self.out != "T":
             return None
@@ -121,10 +131,10 @@ class Loop:
             n not in cheap for text in [*angles, *cheap.values()] for n in re.findall(r"\bs\d+\b(?!\[)", text)
         ):
             return None
-        near = [_with_angles(line, "m::{0}_fast({1})") for line in lines]
+        near = tuple(_with_angles(line, "m::{0}_fast({1})") for line in lines)
         # An element takes the short form where that holds for it, whatever its neighbours are.
-        far = [_with_angles(line, _EITHER) for line in lines]
-        return Trig(tuple(cheap.values()), tuple(angles), tuple(near[:-1]), near[-1], tuple(far[:-1]), far[-1])
+        far = tuple(_with_angles(line, _EITHER) for line in lines)
+        return Trig(tuple(cheap.values()), tuple(angles), near, far)
 
 
 @dataclass(frozen=True)
@@ -133,10 +143,8 @@ class Trig:
 
     lets: tuple[str, ...]
     angles: tuple[str, ...]
-    near_body: tuple[str, ...]
-    near: str
-    far_body: tuple[str, ...]
-    far: str
+    near: tuple[str, ...]
+    far: tuple[str, ...]
 
 
 _LET = re.compile(r"const T (s\d+) = ")
@@ -191,27 +199,28 @@ class LoopBuilder:
         self.static_text = StaticText(types, suffix)
 
     def build(
-        self, name: str, comment: str, expr: Node, inputs: tuple[str, ...], out: str, allowed: set[str],
-        strong_g: bool = False, conj: bool = False,
+        self, name: str, comment: str, exprs: Sequence[Node], inputs: tuple[str, ...], out: str, allowed: set[str],
     ) -> Loop:  # fmt: skip
-        """A loop over `expr`; with strong_g the value is strong_mul(conj(expr), g)."""
-        expr = expand(expr)
-        (lets, (body,)) = cse([expr])
+        """A loop with one result for each expression."""
+        exprs = [expand(e) for e in exprs]
+        lets, bodies = cse(exprs)
         self.params: dict[str, LoopParam] = {}
         self.static: dict[Node, str] = {}
         self.locals: dict[str, str] = {}
         self.hoisted: dict[str, str] = {}  # apart: a formula may have an argument of that name
         self.pre: list[str] = []
-        ok = supported(expr, self.types, self.masks) & allowed
-        if not ok:
-            raise LoopError(f"no compute type has a loop for it ({', '.join(sorted(allowed)) or 'none allowed'})", expr)
-        self.reads = set()
+        ok = set(allowed)
+        for e in exprs:
+            ok &= supported(e, self.types, self.masks)
+            if not ok:
+                known = ", ".join(sorted(allowed)) or "none allowed"
+                raise LoopError(f"no compute type has a loop for it ({known})", e)
         statements: list[str] = []
         # A shared subexpression of static arguments alone is hoisted where it is used.
         for i, (let, value) in enumerate(lets):
             if self.is_static(value):
                 static_value = value
-                body = substitute(body, {let: static_value})
+                bodies = [substitute(b, {let: static_value}) for b in bodies]
                 lets = [(m, substitute(v, {let: static_value})) for m, v in lets]
             else:
                 value = lets[i][1]
@@ -219,19 +228,9 @@ class LoopBuilder:
                 self.locals[let] = t.kind if t.kind != "N" else "T"
                 ctype = {"T": "T", "R": "R", "B": "bool", "N": "T"}[t.kind]
                 statements.append(f"const {ctype} {let} = {t.text if t.kind != 'N' else self.typed(t, 'T')};")
-        t = self.emit(body)
-        if strong_g:
-            self.reads.add("g")
-            d = self.cast(t, "T")
-            value_text = f"m::strong_mul({'m::conj(' + d + ')' if conj else d}, {self.element('g')})"
-        elif out == "bool":
-            value_text = self.as_bool(t).text
-        elif out == "T":
-            value_text = self.cast(t, "T")
-        else:
-            value_text = self.typed(t, "R") if t.kind in "RNB" else f"m::real({t.text})"
+        values = [self.result(self.emit(b), out) for b in bodies]
         ins = tuple(LoopInput(self.var(i), "std::uint8_t" if i in self.masks else "T") for i in inputs)
-        text = " ".join([*self.pre, *statements, value_text])
+        text = " ".join([*self.pre, *statements, *values])
         pre = list(self.pre)
         if re.search(r"\bR\b", text):
             pre.insert(0, "using R = real_t<T>;")
@@ -246,9 +245,17 @@ class LoopBuilder:
             tuple(self.params.values()),
             tuple(pre),
             tuple(statements),
-            value_text,
+            values[0],
             table,
+            tuple(values[1:]),
         )
+
+    def result(self, t: _Text, out: str) -> str:
+        if out == "bool":
+            return self.as_bool(t).text
+        if out == "T":
+            return self.cast(t, "T")
+        return self.typed(t, "R") if t.kind in "RNB" else f"m::real({t.text})"
 
     # ---- names ----
 
@@ -352,7 +359,6 @@ class LoopBuilder:
                 return _Text("std::numeric_limits<double>::quiet_NaN()", "N", value=math.nan)
             return self.number(CONSTANTS[i])
         if self.is_tensor(i):
-            self.reads.add(i)
             # Masks are read as bytes: gcc does not vectorise a selection by bool loads.
             return _Text(f"{self.element(i)} != 0", "B", False) if i in self.masks else _Text(self.element(i), "T")
         t = self.types[i]
@@ -475,7 +481,7 @@ class LoopBuilder:
             if e in special:
                 return _Text(f"m::{special[e]}({x.text})", x.kind)
             if float(e).is_integer() and abs(e) <= 64:
-                return _Text(f"m::powi({x.text}, {int(e)})", x.kind)
+                return _Text(f"m::powi<{int(e)}>({x.text})", x.kind)
         return self.call("pow", (a, b), n)
 
     def where(self, c: Node, a: Node, b: Node) -> _Text:

@@ -194,6 +194,8 @@ class NodePlanner(Formulas):
         size = "edges_.size()" if x.list_node else str(len(x.singles))
         body = [f"{vec} grads({size});"]
         body += self.gradients(world)
+        if memory:
+            body += self.all_at_once()
         for j in self.joints:
             body += self.joint_call(j, world)
         offset = ""
@@ -209,6 +211,21 @@ class NodePlanner(Formulas):
         # A zero derivative asks for nothing that arrives.
         arrived = " grad_outputs" if "grad_outputs" in " ".join(body) else ""
         return Function(f"{vec} {x.cls}::{name}({param}{arrived})", tuple(body))
+
+    def all_at_once(self) -> list[str]:
+        """One loop in place of one for each gradient, where all are asked for."""
+        if self.together is None:
+            return []
+        loop, spec, reads = self.together
+        slots = [self.x.slot(a) for a in self.formulas]
+        asked = " && ".join(f"needs(*this, {i})" for i in slots)
+        operands = ", ".join(["&g", *(self.loop_operand(n) for n in reads)])
+        params = f", {{{', '.join(p.argument for p in loop.params)}}}" if loop.params else ""
+        call = f"kernels::elementwise_together({spec.name}, loops[{loop.enumerator}], all, {{{operands}}}{params})"
+        lines = [f"std::array<Storage, {len(slots)}> all;", f"if ({asked} &&", f"    {call}) {{"]
+        for k, i in enumerate(slots):
+            lines.append(f"  grads[{i}] = fit(std::move(all[{k}]), input_shape({i}), input_dtype({i}));")
+        return [*lines, "  return grads;", "}"]
 
     def gradients(self, world: str) -> list[str]:
         """The incoming gradients by name; nothing to do where all are absent."""

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import cpp_types as C
-from .formula import Node, names
+from .derive import times_g
+from .formula import Call, Name, Node, names
 from .model import DTYPE_GROUPS, Arg, Base, Diff, Entry, Overload, Result, Type
-from .plan_compute import SERVES, is_mask_use
+from .plan_compute import SERVES, is_mask_use, share_work
 from .plan_loops import Loop, LoopBuilder
 from .plan_static import LoopError
 from .plan_terms import Ops, Terms, Use, Value
 from .plan_types import Function, PlanFault, Spec
+from .simplify import expand
 
 AMP = {"promote": "Promote", "keep": "Keep", "force_fp32": "ForceFp32", "lower": "Lower"}
 _FLOATING = {"F32", "F64", "C64", "C128"}
@@ -166,7 +168,7 @@ class Elementwise:
         inputs = tuple(a.name for a in x.singles)
         out = {"Bool": "bool", "Real": "real_t<T>", "Common": "T"}[self.out]
         comment = f"{x.base}: {x.results[0].name} = {x.o.expr.text}"
-        loop = self.build(x.base, comment, expr, inputs, out, self.allowed)
+        loop = self.build(x.base, comment, [expr], inputs, out, self.allowed)
         spec = Spec(f"k{C.pascal(x.base)}Spec", x.schema, len(inputs), self.mask_bits(inputs), self.promote, self.out)
         return loop, spec
 
@@ -182,19 +184,40 @@ class Elementwise:
         name = f"{x.base}_vjp_{arg}"
         shown = f"conj({text})" if complex_too else text
         comment = f"{x.base}, gradient of {arg}: strong_mul({shown}, g)"
-        loop = self.build(name, comment, d, inputs, "T", allowed, strong_g=True, conj=complex_too, suffix=suffix)
+        loop = self.build(name, comment, [self.times_g(d, complex_too)], inputs, "T", allowed, suffix)
         spec = Spec(f"k{C.pascal(name)}Spec", x.schema, len(inputs), self.mask_bits(inputs), "Common", "Common")
         return loop, spec, reads
 
+    def gradients(self, ds: dict[str, Node]) -> tuple[Loop, Spec, tuple[str, ...]] | None:
+        """One loop for all gradients, where two of them share what is costly; for real elements alone, as nearly all
+        are. As `gradient` otherwise."""
+        x = self.x
+        if not share_work([*ds.values()]):
+            return None
+        tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
+        reads = tuple(i for i in tensors if any(i in names(d) for d in ds.values()))
+        if any(i in self.masks or (i in x.types and x.types[i].optional) for i in reads):
+            return None
+        name = f"{x.base}_vjps"
+        comment = f"{x.base}, gradients of {', '.join(ds)} at once"
+        allowed = self.allowed & {"F32", "F64"}
+        values = [self.times_g(d) for d in ds.values()]
+        loop = self.build(name, comment, values, ("g", *reads), "T", allowed, "_")
+        return loop, Spec(f"k{C.pascal(name)}Spec", x.schema, len(reads) + 1, 0, "Common", "Common"), reads
+
+    def times_g(self, d: Node, conj: bool = False) -> Node:
+        return times_g(expand(d), lambda b: Call("strong_mul", (Call("conj", (b,)) if conj else b, Name("g"))))
+
     def build(
-        self, name: str, comment: str, expr: Node, inputs: tuple[str, ...], out: str, allowed: set[str],
-        strong_g: bool = False, conj: bool = False, suffix: str = "",
+        self, name: str, comment: str, exprs: list[Node], inputs: tuple[str, ...], out: str, allowed: set[str],
+        suffix: str | None = None,
     ) -> Loop:  # fmt: skip
+        """`suffix`: of members of the node, where the loop is one of its gradients."""
         try:
-            builder = LoopBuilder(self.x.types, self.masks, suffix)
-            return builder.build(name, comment, expr, inputs, out, allowed, strong_g, conj)
+            builder = LoopBuilder(self.x.types, self.masks, suffix or "")
+            return builder.build(name, comment, exprs, inputs, out, allowed)
         except LoopError as e:
-            where = "d" if strong_g else "expr"
+            where = "expr" if suffix is None else "d"
             loc = self.x.o.expr.loc if self.x.o.expr else self.x.entry.loc
             raise self.x.fault(where, str(e), loc) from None
 

@@ -116,7 +116,6 @@ _ALL = (
     _h("sum_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
     _h("expand_to", TENSOR, ("x", TENSOR), ("sizes", DIMS)),
     _h("expand_reduced", TENSOR, ("g", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
-    _h("restore_dims", TENSOR, ("x", TENSOR), ("dim", DIMS_OPT), ("keepdim", BOOL, False)),
     _h("restore_dims", TENSOR, ("x", TENSOR), ("sizes", DIMS), ("dim", DIMS_OPT), ("keepdim", BOOL)),
     _h("drop_dim", TENSOR, ("x", TENSOR), ("dim", INT), ("keepdim", BOOL)),
     _h("split_like", TENSORS, ("x", TENSOR), ("shapes", SHAPES), ("dim", INT)),

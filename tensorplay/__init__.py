@@ -32,7 +32,13 @@ _LAZY_NAMES = {
     "set_printoptions": "_printing",
     "finfo": "_numeric_limits",
     "iinfo": "_numeric_limits",
-    "autocast": "amp",
+    **dict.fromkeys(
+        (
+            "autocast", "clear_autocast_cache", "is_autocast_cache_enabled", "set_autocast_cache_enabled",
+            "set_autocast_dtype", "set_autocast_enabled",
+        ),
+        "amp",
+    ),
     "ops": "library",
     "define_op": "library",
     "define_ops": "library",

@@ -1,21 +1,24 @@
-"""Copies and pickles of tensors: what the Tensor type calls for copy, deepcopy and pickle."""
+"""Copies and pickles of tensors: what the Tensor type calls for copy, deepcopy and pickle.
+
+The unit is the memory below a tensor: tensors that share it share it afterwards, and keep their strides.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import Any, ClassVar
 
 from . import _C
 
-__all__ = ["copy", "deepcopy", "rebuild", "rebuild_generator", "reduce", "reduce_generator"]
+__all__ = ["Memory", "copy", "deepcopy", "rebuild", "rebuild_generator", "reduce", "reduce_generator", "restore_memory"]
 
 
 def copy(tensor: Any) -> Any:
-    """`copy.copy`: the same memory, no gradient."""
-    out = _same_class(tensor, tensor.detach())
-    return _with_state(out, tensor, dict(tensor.__dict__))
+    """`copy.copy`: a leaf over the same memory, without gradient."""
+    return _finished(tensor.detach(), type(tensor), tensor.requires_grad, dict(tensor.__dict__))
 
 
-def deepcopy(tensor: Any, memo: dict[int, Any]) -> Any:
+def deepcopy(tensor: Any, memo: dict[Any, Any]) -> Any:
     """`copy.deepcopy`: memory, gradient and attributes copied. Leaves only."""
     if id(tensor) in memo:
         return memo[id(tensor)]
@@ -26,32 +29,65 @@ def deepcopy(tensor: Any, memo: dict[int, Any]) -> Any:
         )
     from copy import deepcopy as deep
 
-    with _C.no_grad():
-        out = _same_class(tensor, _copied(tensor, memo))
-    memo[id(tensor)] = out
-    out = _with_state(out, tensor, deep(tensor.__dict__, memo))
+    whole = _C._memory_of(tensor.detach())
+    key = Memory, whole.data_ptr(), whole.numel()  # not the block: one of `.data` is another over the same memory
+    if key not in memo:
+        memo[key] = whole.clone()
+    out = _C._view_of_memory(memo[key], tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    out = memo[id(tensor)] = _finished(out, type(tensor), tensor.requires_grad, {})
+    out.__dict__.update(deep(tensor.__dict__, memo))
+    if tensor.is_leaf and tensor.grad_dtype is not tensor.dtype:
+        out.grad_dtype = tensor.grad_dtype
     if tensor.grad is not None:
         out.grad = deep(tensor.grad, memo)
     return out
 
 
+class Memory:
+    """The memory below tensors while it is pickled: one object for all of them, which the pickler meets again."""
+
+    _alive: ClassVar[weakref.WeakValueDictionary[tuple[int, int], Memory]] = weakref.WeakValueDictionary()
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+
+    @classmethod
+    def below(cls, tensor: Any) -> Memory:
+        whole = _C._memory_of(tensor)
+        key = whole.data_ptr(), whole.numel()
+        found = cls._alive.get(key)
+        if found is None:
+            found = cls._alive[key] = cls(whole)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restore_memory, (_bytes(self.whole),)
+
+
+def restore_memory(data: bytes) -> Any:
+    """The other half of a pickled `Memory`: a tensor of its bytes."""
+    return _C.frombuffer(bytearray(data), dtype=_C.uint8).clone() if data else _C.tensor([], dtype=_C.uint8)
+
+
 def reduce(tensor: Any, protocol: int) -> tuple[Any, ...]:
-    """`pickle`: the elements in order, without history and gradient."""
-    flat = tensor.detach().contiguous()
-    data = _bytes(flat)
+    """`pickle`: memory, geometry and attributes, without history and gradient."""
+    plain = tensor.detach()
+    geometry = plain.dtype, tuple(plain.shape), plain.stride(), plain.storage_offset()
     state = dict(tensor.__dict__) or None
-    args = (type(tensor), data, tensor.dtype, tuple(tensor.shape), tensor.requires_grad, state)
-    return rebuild, args
+    return rebuild, (type(tensor), Memory.below(plain), *geometry, tensor.requires_grad, state)
 
 
-def rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, state: Any) -> Any:
+def rebuild(
+    cls: type, whole: Any, dtype: Any, shape: tuple[int, ...], stride: tuple[int, ...], offset: int,
+    requires_grad: bool, state: dict[str, Any] | None,
+) -> Any:  # fmt: skip
     """The other half of `reduce`."""
-    empty = 0 in shape
-    flat = _C.tensor([], dtype=dtype) if empty else _C.frombuffer(bytearray(data), dtype=dtype)
-    out = flat.reshape(shape)
-    out = _C.Tensor._make_subclass(cls, out, requires_grad)
-    if state:
-        out.__dict__.update(state)
+    return _finished(_C._view_of_memory(whole, dtype, shape, stride, offset), cls, requires_grad, state or {})
+
+
+def _finished(plain: Any, cls: type, requires_grad: bool, state: dict[str, Any]) -> Any:
+    out: Any = _C.Tensor._make_subclass(cls, plain, requires_grad)
+    out.__dict__.update(state)
     return out
 
 
@@ -66,23 +102,4 @@ def rebuild_generator(state: bytes) -> Any:
 
 
 def _bytes(flat: Any) -> bytes:
-    if flat.numel() == 0:
-        return b""
-    if flat.dtype == _C.bfloat16:  # no buffer format of its own: the same bits as float16
-        return memoryview(_C._reinterpret(flat, _C.float16)).tobytes()
-    return memoryview(flat).tobytes()
-
-
-def _copied(tensor: Any, memo: dict[int, Any]) -> Any:
-    """A copy of the memory; tensors over the same memory share the copy, as they shared the original."""
-    return tensor.detach().clone()
-
-
-def _same_class(tensor: Any, plain: Any) -> Any:
-    return _C.Tensor._make_subclass(type(tensor), plain, tensor.requires_grad and tensor.is_leaf)
-
-
-def _with_state(out: Any, tensor: Any, state: dict[str, Any]) -> Any:
-    if state:
-        out.__dict__.update(state)
-    return out
+    return memoryview(flat).tobytes() if flat.numel() else b""

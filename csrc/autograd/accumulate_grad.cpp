@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "autograd/pass.h"
+#include "kernels/tiles.h"
 
 namespace tp {
 
@@ -61,11 +62,36 @@ bool plain(const TensorRef& t) {
   return !t->is_batched() && !t->requires_grad() && !t->has_tangent() && !t->is_python_subclass();
 }
 
-/// In place is right when the memory is writable, one element a place, and nobody records what happens to it.
-bool adds_in_place(const TensorRef& grad, const Storage& g) {
+/// Memory that one loop adds to: writable, one element a place, and nobody records what happens to it.
+bool adds_flat(const TensorRef& grad, const Storage& g) {
   const Storage& s = grad->storage();
   return plain(grad) && !grad->is_inference() && s.dtype() == g.dtype() && s.sizes() == g.sizes() && s.is_dense() &&
       !s.block()->read_only;
+}
+
+void check_writable(const TensorRef& grad) {
+  const Storage& s = (grad->is_batched() ? grad->meta()->physical : grad)->storage();
+  const char* why = nullptr;
+  if (grad->is_inference() && !modes::any(modes::kInference)) why = "it was made under inference_mode";
+  if (s.block()->read_only) why = "its memory is read-only";
+  if (kernels::has_internal_overlap(s)) why = "several of its elements share one memory location";
+  if (why)
+    runtime_error("AccumulateGrad: a gradient can't be added in place to the .grad of sizes ", s.sizes(),
+                  " and strides ", s.strides(), ": ", why, "; set .grad to a clone of it, or to None");
+}
+
+/// Adds to what `.grad` holds, whatever its layout, so that who else looks at that memory sees it. Where something is
+/// recorded the sum is a tensor of its own; so it is for a gradient batched further than what it is added to.
+void add_to(TensorRef& grad, const TensorRef& g) {
+  const TensorRef into = grad;  // whatever other threads do to .grad meanwhile
+  TensorRef sum = engine_ops.add_graph(into, g);
+  const bool recorded = modes::grad_enabled() || (into->requires_grad() && !into->is_leaf());
+  if (recorded || (sum->is_batched() && !into->is_batched())) {
+    grad = std::move(sum);
+  } else {
+    check_writable(into);
+    engine_ops.copy_graph(into, sum);
+  }
 }
 
 [[noreturn]] void refuse_size(const TensorRef& t, const Shape& got) {
@@ -109,14 +135,12 @@ void accumulate_plain(const TensorRef& t, Storage g) {
   if (!m.grad) {
     if (!moves_in(g, t->storage())) g = copy_laid_out_as(t->storage(), g);
     m.grad = TensorImpl::make(std::move(g));
-  } else if (adds_in_place(m.grad, g)) {
+  } else if (adds_flat(m.grad, g)) {
     const TensorRef into = m.grad;  // whatever other threads do to .grad meanwhile
     engine_ops.add_inplace(into->storage(), g);
     into->storage().bump_version();
-  } else if (plain(m.grad)) {
-    m.grad = TensorImpl::make(engine_ops.add(m.grad->storage(), g));
   } else {
-    m.grad = engine_ops.add_graph(m.grad, TensorImpl::make(std::move(g)));
+    add_to(m.grad, TensorImpl::make(std::move(g)));
   }
 }
 
@@ -126,10 +150,7 @@ void accumulate_graph(const TensorRef& t, TensorRef g) {
   if (wanted_dtype(t, dtype) && g->dtype() != dtype) g = engine_ops.cast_graph(g, dtype);
   const GradientLock lock(t.get());
   AutogradMeta& m = t->ensure_meta();
-  if (m.grad) {
-    m.grad = engine_ops.add_graph(m.grad, g);
-    return;
-  }
+  if (m.grad) return add_to(m.grad, g);
   const bool own = g->use_count() == 1 && g->storage().unique() && g->storage().is_dense();
   m.grad = own ? std::move(g) : engine_ops.clone_graph(g);
 }
@@ -169,12 +190,10 @@ void AccumulateGrad::run_accumulated_hooks() {
 void retain_gradient(const TensorRef& t, const GradSlot& slot) {
   const GradientLock lock(t.get());
   TensorRef& grad = t->ensure_meta().grad;
-  if (!slot.tensor) {
-    Storage copy = engine_ops.clone(slot.value);
-    grad = TensorImpl::make(grad ? engine_ops.add(grad->storage(), copy) : std::move(copy));
-  } else {
-    grad = grad ? engine_ops.add_graph(grad, slot.tensor) : engine_ops.clone_graph(slot.tensor);
-  }
+  if (grad)
+    grad = engine_ops.add_graph(grad, slot.tensor ? slot.tensor : TensorImpl::make(slot.value));
+  else
+    grad = slot.tensor ? engine_ops.clone_graph(slot.tensor) : TensorImpl::make(engine_ops.clone(slot.value));
 }
 
 AccumulateGrad* accumulator_of(const TensorRef& leaf) {

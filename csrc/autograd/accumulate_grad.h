@@ -37,9 +37,9 @@ TP_API bool wanted_dtype(const TensorRef& t, Dtype& out);
 TP_API TensorRef leaf_of_edge(const Edge& e);
 
 /// Adds `g` into `.grad` of `t`, leaf or not: cast to grad_dtype, moved in when nobody else holds it, else copied; later ones
-/// in place where `.grad` is plain.
+/// in place, whatever memory the user gave `.grad`.
 TP_API void accumulate_plain(const TensorRef& t, Storage g);
-/// The same with history: out of place.
+/// The same for a gradient that is more than memory; out of place where the sum is recorded.
 TP_API void accumulate_graph(const TensorRef& t, TensorRef g);
 
 }  // namespace tp

@@ -13,6 +13,7 @@ namespace {
 struct Open {
   std::uint32_t number;
   bool exclusive;
+  bool enabled_outside;
   std::unique_ptr<Tangent*> first;  // at an address of its own: the chain points back to it
 };
 /// Those of one thread. Tensors may be shared: a level of another thread is not open here.
@@ -27,20 +28,6 @@ std::vector<Open>& levels_here() {
   thread_local Levels levels;
   return levels.open;
 }
-/// Whether elements may share memory, as those of expanded tensors and of windows.
-bool repeats(const Storage& s) {
-  InlineVec<std::pair<std::int64_t, std::int64_t>, 6> dims;  // stride, size
-  for (int i = 0; i < s.dim(); ++i)
-    if (s.size(i) > 1) dims.push_back({s.stride(i), s.size(i)});
-  std::sort(dims.begin(), dims.end());
-  std::int64_t reach = 0;
-  for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return true;
-    reach += (size - 1) * stride;
-  }
-  return false;
-}
-
 bool alike(const Storage& a, const Storage& b) {
   for (int i = 0; i < a.dim(); ++i)
     if (a.size(i) > 1 && a.stride(i) != b.stride(i)) return false;
@@ -52,7 +39,7 @@ bool alike(const Storage& a, const Storage& b) {
 TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
   if (t->is_batched() || tangent->is_batched() || !(t->sizes() == tangent->sizes())) return tangent;
   const Storage& s = t->storage();
-  if (alike(s, tangent->storage()) || repeats(s) || s.numel() == 0) return tangent;
+  if (alike(s, tangent->storage()) || may_repeat(s.sizes(), s.strides()) || s.numel() == 0) return tangent;
   std::int64_t last = 0;
   for (int i = 0; i < s.dim(); ++i) last += (s.size(i) - 1) * s.stride(i);
   const TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, tangent->dtype()));
@@ -61,6 +48,13 @@ TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
 }
 
 std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
+thread_local constinit bool switched_on = true;
+
+/// Whether ops compute tangents: the bit is all that they ask.
+void tell_ops() {
+  const bool on = enabled() && !levels_here().empty();
+  modes::word = (modes::word & ~std::uint32_t(modes::kForward)) | (on ? std::uint32_t(modes::kForward) : 0u);
+}
 
 Open* find(std::uint32_t level) {
   std::vector<Open>& open = levels_here();
@@ -85,18 +79,31 @@ std::uint32_t current_level() {
   const std::vector<Open>& open = levels_here();
   return open.empty() ? 0 : open.back().number;
 }
-bool is_open(std::uint32_t level) { return find(level) != nullptr; }
+bool enabled() {
+  // A transform asks for tangents itself, whatever is off around it.
+  const std::vector<Open>& open = levels_here();
+  return switched_on && !(modes::any(modes::kInference) && (open.empty() || open.back().exclusive));
+}
+bool set_enabled(bool on) {
+  const bool before = std::exchange(switched_on, on);
+  tell_ops();
+  return before;
+}
+std::uint32_t exclusive_level() {
+  const std::vector<Open>& open = levels_here();
+  const auto at = std::find_if(open.begin(), open.end(), [](const Open& o) { return o.exclusive; });
+  return at == open.end() ? 0 : at->number;
+}
 
 std::uint32_t enter_level(bool exclusive) {
   std::vector<Open>& open = levels_here();
-  if (exclusive)
-    for (const Open& o : open)
-      if (o.exclusive)
-        runtime_error(
-            "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
-            "which nests");
-  open.push_back({++g_last_level, exclusive, std::make_unique<Tangent*>(nullptr)});
-  modes::word |= modes::kForward;
+  if (exclusive && exclusive_level())
+    runtime_error(
+        "Nested forward mode AD is not supported at the moment: leave the open dual_level first, or use func.jvp, "
+        "which nests");
+  open.push_back({++g_last_level, exclusive, switched_on, std::make_unique<Tangent*>(nullptr)});
+  if (!exclusive) switched_on = true;
+  tell_ops();
   return g_last_level;
 }
 
@@ -108,7 +115,8 @@ void exit_level(std::uint32_t level) {
                   ", open is ", open.back().number);
   const Open gone = std::move(open.back());
   open.pop_back();
-  if (open.empty()) modes::word &= ~std::uint32_t(modes::kForward);
+  if (!gone.exclusive) switched_on = gone.enabled_outside;
+  tell_ops();
   while (Tangent* t = *gone.first) {
     unlink(t);
     const TensorRef value = std::move(t->value);  // freed last: it may be the end of other duals

@@ -15,7 +15,12 @@ TP_API std::uint32_t enter_level(bool exclusive);
 TP_API void exit_level(std::uint32_t level);
 /// Number of the innermost open level; 0 when none is open.
 TP_API std::uint32_t current_level();
-TP_API bool is_open(std::uint32_t level);
+/// Number of the level that dual_level opened; 0 when none is open.
+TP_API std::uint32_t exclusive_level();
+/// Whether tangents are computed and shown: a switch of the thread, which transforms turn on inside; inference mode is off.
+TP_API bool enabled();
+/// Returns what the switch was.
+TP_API bool set_enabled(bool on);
 
 /// A level for a C++ scope. Forward mode is on inside, and afterwards what it was before.
 class TP_API Scope {

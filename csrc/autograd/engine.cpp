@@ -335,7 +335,6 @@ std::vector<TensorRef> run_pass(const Engine::Request& request) {
   Pass<States> pass(request);
   struct Scope {
     explicit Scope(PassBase* p) : before(running_pass), wanted(wanted_inputs) {
-      p->outer = before;
       running_pass = p;
     }
     ~Scope() {

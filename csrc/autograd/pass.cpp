@@ -123,15 +123,15 @@ void PassBase::accumulate_into(GradSlot& slot, GradSlot&& g) {
 
 namespace {
 
-/// What a hook of a node put in place of a gradient has its sizes and dtype, and nothing stands where nothing was.
+/// What a hook put in place of a gradient has its sizes and dtype, and nothing stands where nothing was.
+void check_replaced(const HookRef& hook, const TensorRef& was, const TensorRef& is) {
+  if (!is || is == was) return;
+  if (!was) runtime_error(hook->name(), ": can't replace a None gradient with a non-None value");
+  if (!(is->sizes() == was->sizes())) runtime_error(hook->name(), " has changed the size of value");
+  if (is->dtype() != was->dtype()) runtime_error(hook->name(), " has changed the type of value");
+}
 void check_replaced(const HookRef& hook, const std::vector<TensorRef>& before, const GraphGradVec& after) {
-  for (std::size_t i = 0; i < before.size() && i < after.size(); ++i) {
-    const TensorRef &was = before[i], &is = after[i];
-    if (!is || is == was) continue;
-    if (!was) runtime_error(hook->name(), ": can't replace a None gradient with a non-None value");
-    if (!(is->sizes() == was->sizes())) runtime_error(hook->name(), " has changed the size of value");
-    if (is->dtype() != was->dtype()) runtime_error(hook->name(), " has changed the type of value");
-  }
+  for (std::size_t i = 0; i < before.size() && i < after.size(); ++i) check_replaced(hook, before[i], after[i]);
 }
 
 void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
@@ -148,16 +148,13 @@ void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
 void PassBase::tensor_hooks(Node& n, std::span<GradSlot> slots) {
   const std::vector<TensorHook> hooks = n.meta()->tensor_hooks;  // a hook may remove itself
   for (const TensorHook& h : hooks) {
-    if (h.output_nr >= slots.size() || !slots[h.output_nr].defined()) continue;
+    if (h.output_nr >= slots.size()) continue;
     GradSlot& s = slots[h.output_nr];
     make_private(s);
-    const TensorRef before = as_tensor(s);
+    const TensorRef before = as_tensor(s);  // null where no gradient arrived: the pass came here all the same
     TensorRef after = h.hook->on_gradient(before);
-    if (after && !(after == before)) {
-      if (!(after->sizes() == before->sizes())) runtime_error(h.hook->name(), " has changed the size of value");
-      if (after->dtype() != before->dtype()) runtime_error(h.hook->name(), " has changed the type of value");
-      s.tensor = std::move(after);
-    }
+    check_replaced(h.hook, before, after);
+    if (after) s.tensor = std::move(after);
   }
   for (GradSlot& s : slots)
     if (s.tensor) s = to_slot(std::move(s.tensor));
@@ -190,12 +187,11 @@ void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
     GradSlot copy = slot;
     outputs.push_back(as_tensor(copy));
   }
-  const bool arrived = slot.defined();
   if (slot.tensor)
     static_cast<AccumulateGrad&>(n).take_gradient(slot.tensor);
-  else if (arrived)
+  else if (slot.defined())
     n.apply({&slot.value, 1});
-  if (arrived) static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
+  static_cast<AccumulateGrad&>(n).run_accumulated_hooks();
   const std::vector<HookRef> post = meta->post_hooks;
   for (const HookRef& h : post) {
     GraphGradVec none;
@@ -236,10 +232,15 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
     run_prehooks(*meta, outputs);
     for (const TensorRef& t : outputs) graph |= t && !plain(t);
   }
-  n.validate_versions();
+  bool any = host;  // a host function sees absent gradients; a formula is linear in what it gets
+  for (std::size_t i = 0; i < slots.size() && !any; ++i) any = outputs.empty() ? slots[i].defined() : bool(outputs[i]);
+  if (any) n.validate_versions();
   wanted_inputs = wanted;
   GraphGradVec inputs;
-  if (graph) {
+  if (!any) {
+    grads.resize(n.next_edges().size());
+    inputs.resize(grads.size());
+  } else if (graph) {
     for (GradSlot& s : slots) s.tensor = nullptr;  // the node, not the slot, decides how long they live
     inputs = n.apply_for_graph(outputs);
     buffers_exposed = false;
@@ -283,12 +284,16 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
 bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t wanted, std::uint32_t flags,
                              SlotVec& grads) {
   NodeMeta* meta = n.meta();
+  SlotVec absent;
+  if (slots.empty()) {
+    absent.resize(n.num_outputs());
+    slots = absent;
+  }
   if (meta && !meta->tensor_hooks.empty()) tensor_hooks(n, slots);
   if (meta && !meta->retain_grad.empty()) retained(n, slots);
   if (flags >> kCaptureShift) capture(n, slots, flags);
   if (pruned_ && !(flags & kNeeded)) return false;
   if (n.is_accumulator()) {
-    if (slots.empty()) return false;
     if (meta && !meta->pre_hooks.empty()) {
       GraphGradVec outputs(1);
       make_private(slots[0]);
@@ -300,27 +305,16 @@ bool PassBase::run_carefully(Node& n, std::span<GradSlot> slots, std::uint64_t w
     accumulate_leaf(n, slots[0]);
     return false;
   }
-  bool any = false;
-  for (const GradSlot& s : slots) any |= s.defined();
-  if (!any && !n.is_host()) {
-    grads.resize(n.next_edges().size());
-  } else {
-    SlotVec absent;
-    if (slots.empty()) {
-      absent.resize(n.num_outputs());
-      slots = absent;
-    }
-    if (TP_UNLIKELY(anomaly_)) {
-      try {
-        apply_node(n, slots, wanted, grads);
-        if (anomaly_check_nan) check_nan(n, grads);
-      } catch (...) {
-        warn_anomaly(n);
-        throw;
-      }
-    } else {
+  if (TP_UNLIKELY(anomaly_)) {
+    try {
       apply_node(n, slots, wanted, grads);
+      if (anomaly_check_nan) check_nan(n, grads);
+    } catch (...) {
+      warn_anomaly(n);
+      throw;
     }
+  } else {
+    apply_node(n, slots, wanted, grads);
   }
   if (!keep_graph_) n.release_saved();
   return true;
@@ -342,11 +336,7 @@ void PassBase::finish() {
       if (kept && kept->retains_grad) continue;  // filled when its node ran
       bool again = false;  // a tensor listed twice gets its gradient once
       for (std::size_t k = 0; k < i && !again; ++k) again = request_.input_tensors[k] == request_.input_tensors[i];
-      if (again) continue;
-      if (s.tensor)
-        accumulate_graph(request_.input_tensors[i], std::move(s.tensor));
-      else
-        accumulate_plain(request_.input_tensors[i], std::move(s.value));
+      if (!again) retain_gradient(request_.input_tensors[i], s);
     }
   }
   for (std::size_t i = 0; i < callbacks.size(); ++i) {  // a callback may queue another

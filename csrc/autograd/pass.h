@@ -65,7 +65,6 @@ class PassBase {
   virtual GradSlot* slot_of(const Edge& e) = 0;
   std::vector<TensorRef> results();
 
-  PassBase* outer = nullptr;  // the pass in whose hooks this one runs, on the same thread
   Node* node = nullptr;       // running now
   bool buffers_exposed = false;
   std::vector<std::function<void()>> callbacks;

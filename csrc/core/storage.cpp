@@ -103,6 +103,21 @@ bool Storage::is_dense() const {
   return true;
 }
 
+bool may_repeat(const Shape& sizes, const Strides& strides) {
+  Dims order;
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return false;
+    if (sizes[i] != 1) order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return strides[int(a)] < strides[int(b)]; });
+  std::int64_t reach = 0;
+  for (std::int64_t i : order) {
+    if (strides[int(i)] <= reach) return true;
+    reach += (sizes[int(i)] - 1) * strides[int(i)];
+  }
+  return false;
+}
+
 std::int64_t product(const Dims& d) {
   std::int64_t n = 1;
   for (std::int64_t v : d) n *= v;

@@ -126,6 +126,8 @@ class Storage {
 
 TP_API std::int64_t product(const Dims& d);
 TP_API Strides contiguous_strides(const Shape& sizes);
+/// Whether elements may share memory, as those of expanded tensors and of windows do.
+TP_API bool may_repeat(const Shape& sizes, const Strides& strides);
 /// Uninitialised contiguous result. Throws ErrorKind::Memory or Value (sizes that overflow or are negative).
 TP_API Storage empty(const Shape& sizes, Dtype dtype);
 TP_API Storage zeros_storage(const Shape& sizes, Dtype dtype);

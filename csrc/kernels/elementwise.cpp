@@ -74,30 +74,36 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
 // Up to how many elements one value repeated is kept in a block.
 constexpr std::int64_t kRepeated = 1024;
 
+// How many results one loop may write (codegen/plan_ops.py makes no larger ones).
+constexpr std::size_t kMaxTogether = 6;
+
 // One thread's part of a large result. An operand whose item is 0 stands still: one value, repeated in a block.
 struct Flat {
   Loop loop;
   const Scalar* params;
+  std::size_t results;   // the first of the operands
   std::size_t operands;
   std::int64_t item[kMaxOperands];
 
   // Block by block through the first cache, and from there past the others.
   void stream_through(std::int64_t n, char* const* data) const {
-    alignas(64) char block[kStreamBlock];
+    alignas(64) char block[kMaxTogether][kStreamBlock];
     char* at[kMaxOperands];
-    std::int64_t largest = item[0];
-    for (std::size_t i = 1; i < operands; ++i) at[i] = data[i], largest = std::max(largest, item[i]);
-    at[0] = block;
-    char* to = data[0];
+    char* to[kMaxTogether];
+    std::int64_t largest = 1;
+    for (std::size_t o = 0; o < operands; ++o) at[o] = data[o], largest = std::max(largest, item[o]);
+    for (std::size_t o = 0; o < results; ++o) to[o] = data[o], at[o] = block[o];
     for (std::int64_t i = 0, step = kStreamBlock / largest; i < n; i += step) {
       const std::int64_t k = std::min(step, n - i);
       loop(k, at, params);
-      for (std::size_t o = 1; o < operands; ++o) {
+      for (std::size_t o = results; o < operands; ++o) {
         if (item[o]) prefetch(at[o] + kStreamAhead, k * item[o]);
         at[o] += k * item[o];
       }
-      stream(to, block, k * item[0]);
-      to += k * item[0];
+      for (std::size_t o = 0; o < results; ++o) {
+        stream(to[o], block[o], k * item[o]);
+        to[o] += k * item[o];
+      }
     }
     stream_fence();
   }
@@ -115,7 +121,7 @@ struct Flat {
     if (n <= step && n < kParallelFrom) return loop(n, data, params);
     bool streamed = streams(std::size_t(n * item[0]));
     // In place the lines written are the lines just read.
-    for (std::size_t i = 1; i < operands; ++i) streamed &= data[i] != data[0];
+    for (std::size_t i = results; i < operands; ++i) streamed &= data[i] != data[0];
     modes::Unlocked unlocked(n >= kUnlockFrom);
     parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
       char* at[kMaxOperands];
@@ -135,7 +141,7 @@ void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<co
   data[0] = out;
   for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
   if (n < kParallelFrom) return loop(n, data, params);
-  Flat flat{loop, params, inputs.size() + 1, {std::int64_t(item_size(t.out))}};
+  Flat flat{loop, params, 1, inputs.size() + 1, {std::int64_t(item_size(t.out))}};
   for (std::size_t i = 0; i < inputs.size(); ++i) flat.item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
   flat.run(n, data, n);
 }
@@ -179,7 +185,7 @@ bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage
     staging->convert[int(value.dtype())][int(t.compute)](one, value.raw(), 1);
   staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, std::min(n, kRepeated));
   char* data[] = {out.raw(), first.raw(), block};
-  const Flat flat{loop, params, 3, {std::int64_t(item_size(t.out)), item, 0}};
+  const Flat flat{loop, params, 1, 3, {std::int64_t(item_size(t.out)), item, 0}};
   flat.run(n, data, kRepeated);
   return true;
 }
@@ -318,6 +324,32 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     return out;
   if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
   return out;
+}
+
+bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std::span<Storage> results,
+                          std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+  const Storage& first = *inputs[0];
+  const Dtype d = first.dtype();
+  if ((d != Dtype::F32 && d != Dtype::F64) || first.wrapped_number()) return false;
+  for (const Storage* s : inputs)
+    if (s->dtype() != d || !s->is_contiguous() || !(s->sizes() == first.sizes())) return false;
+  const Loop loop = loop_for(spec, loops, d);
+  const std::int64_t n = first.numel(), item = std::int64_t(item_size(d));
+  char* data[kMaxOperands];
+  std::size_t operands = 0;
+  for (Storage& s : results) {
+    s = Storage(make_block(std::size_t(n * item)), d, first.sizes());
+    data[operands++] = s.raw();
+  }
+  for (const Storage* s : inputs) data[operands++] = s->raw();
+  if (n < kParallelFrom) {
+    if (n != 0) loop(n, data, params.data());
+    return true;
+  }
+  Flat flat{loop, params.data(), results.size(), operands, {}};
+  std::fill_n(flat.item, operands, item);
+  flat.run(n, data, n);
+  return true;
 }
 
 void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage& out,

@@ -54,6 +54,17 @@ inline void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, 
                    std::span<const Scalar>(params.begin(), params.size()));
 }
 
+/// Several results of the same operands by one loop, which writes them all: what they share is computed once. False, and
+/// nothing done, unless the operands are contiguous, of one shape and of one of the dtypes float32 and float64.
+TP_API bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std::span<Storage> results,
+                                 std::span<const Storage* const> inputs, std::span<const Scalar> params = {});
+inline bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std::span<Storage> results,
+                                 std::initializer_list<const Storage*> inputs,
+                                 std::initializer_list<Scalar> params = {}) {
+  return elementwise_together(spec, loops, results, std::span<const Storage* const>(inputs.begin(), inputs.size()),
+                              std::span<const Scalar>(params.begin(), params.size()));
+}
+
 /// The dtype the spec's promotion gives these operands.
 TP_API Dtype common_dtype(const ElementwiseSpec& spec, std::span<const Storage* const> inputs);
 /// Broadcast of two or more shapes; ValueError naming `op` and all shapes when there is none.

@@ -12,9 +12,30 @@ namespace {
 using lapack::Real;
 using std::int64_t;
 
+// LAPACK's iterations need not end on infinite values, and it looks for NaN alone.
+constexpr int kNotFinite = std::numeric_limits<int>::min();
+
+template <class T>
+bool all_finite(const T* x, int64_t n) {
+  const Real<T>* parts = reinterpret_cast<const Real<T>*>(x);
+  bool ok = true;
+  for (int64_t i = 0; i < n * int64_t(sizeof(T) / sizeof(Real<T>)); ++i) ok &= std::isfinite(parts[i]);
+  return ok;
+}
+// Of the triangle that is read; columns of n.
+template <class T>
+bool triangle_finite(const T* x, int64_t n, bool lower) {
+  for (int64_t j = 0; j < n; ++j)
+    if (!all_finite(x + j * n + (lower ? j : 0), lower ? n - j : j + 1)) return false;
+  return true;
+}
+
 [[noreturn]] void no_convergence(const OpSchema& op, int64_t i, int64_t count, int info) {
-  throw LinalgError(parts_text(op.name, ": the computation did not converge", place(i, count), "; LAPACK reports ",
-                               info, ". Does the input hold NaN or infinite values?"));
+  if (info == kNotFinite)
+    throw LinalgError(
+        parts_text(op.name, ": the input", place(i, count), " holds NaN or infinite values; it needs finite ones"));
+  throw LinalgError(
+      parts_text(op.name, ": the computation did not converge", place(i, count), "; LAPACK reports ", info));
 }
 void check_infos(const OpSchema& op, const std::vector<int>& infos) {
   for (std::size_t i = 0; i < infos.size(); ++i)
@@ -36,6 +57,10 @@ Eigh hermitian(const OpSchema& op, const Storage& A, std::string_view UPLO, bool
     T* p = v.data<T>();
     Real<T>* pw = w.data<Real<T>>();
     over_matrices(n == 0 ? 0 : count, 9 * cube(n, n), [&](int64_t i) {
+      if (!triangle_finite(p + i * n * n, n, UPLO == "L")) {
+        infos[std::size_t(i)] = kNotFinite;
+        return;
+      }
       const char job = vectors ? 'V' : 'N', part = UPLO[0];
       infos[std::size_t(i)] =
           apart(9 * cube(n, n), {array(p + i * n * n, n * n), array(pw + i * n, n, Array::Out)}, [=](void* const* at) {
@@ -63,6 +88,10 @@ Eigh general(const OpSchema& op, const Storage& A, bool vectors) {
     over_matrices(n == 0 ? 0 : count, 25 * cube(n, n), [&](int64_t i) {
       const char job = vectors ? 'V' : 'N';
       int& info = infos[std::size_t(i)];
+      if (!all_finite(p + i * n * n, n * n)) {
+        info = kNotFinite;
+        return;
+      }
       if constexpr (lapack::kComplex<T>) {
         info = apart(25 * cube(n, n),
                      {array(p + i * n * n, n * n), array(pw + i * n, n, Array::Out),
@@ -131,6 +160,10 @@ Svd singular(const OpSchema& op, const Storage& A, bool vectors, bool full) {
       return;
     }
     over_matrices(count, 20 * cube(m, n), [&](int64_t i) {
+      if (!all_finite(p + i * m * n, m * n)) {
+        infos[std::size_t(i)] = kNotFinite;
+        return;
+      }
       const char job = vectors ? (full ? 'A' : 'S') : 'N';
       infos[std::size_t(i)] = apart(
           20 * cube(m, n),
@@ -235,7 +268,9 @@ std::array<Storage, 4> linalg_lstsq(const OpSchema& op, const Storage& A, const 
     Real<T>* ps = values.data<Real<T>>();
     over_matrices(count, 20 * cube(m, n), [&](int64_t i) {
       int found = 0;
-      if (k > 0)
+      if (!all_finite(pa + i * m * n, m * n) || !all_finite(px + i * tall * rhs, tall * rhs))
+        infos[std::size_t(i)] = kNotFinite;
+      else if (k > 0)
         infos[std::size_t(i)] = apart(
             20 * cube(m, n),
             {array(pa + i * m * n, m * n), array(px + i * tall * rhs, tall * rhs), array(ps + i * k, k, Array::Out),

@@ -36,14 +36,14 @@ TP_MATH T strong_mul(T d, T g) {
   return g == T(0) ? T(0) : d * g;
 }
 
-/// clamp in two halves; NaN passes, and a bound that is absent (or, in PyTorch's reading, NaN) does not bind.
+/// clamp in two halves; an absent bound does not bind, and NaN passes, from a bound too.
 template <class T>
 TP_MATH T at_least(T x, T low, bool given) {
-  return given && x < low ? low : x;
+  return !given || x >= low || x != x ? x : low;
 }
 template <class T>
 TP_MATH T at_most(T x, T high, bool given) {
-  return given && x > high ? high : x;
+  return !given || x <= high || x != x ? x : high;
 }
 
 /// An imaginary constant: 0 for a real type, whose derivatives have no imaginary part.

@@ -263,16 +263,19 @@ TP_MATH T square(T x) {
   return x * x;
 }
 
-// Integer power by squaring. With a constant n the loop unrolls into a chain of multiplications.
-template <Real T>
-TP_MATH T powi(T x, int n) {
-  unsigned k = n < 0 ? 0u - unsigned(n) : unsigned(n);
-  T base = x, result = (k & 1) ? x : T(1);
-  for (k >>= 1; k != 0; k >>= 1) {
-    base *= base;
-    if (k & 1) result *= base;
-  }
-  return n < 0 ? T(1) / result : result;
+// Integer power by squaring. The exponent is part of the type: a loop over its bits keeps the element loop scalar.
+template <int N, Real T>
+TP_MATH T powi(T x) {
+  if constexpr (N < 0)
+    return T(1) / powi<-N>(x);
+  else if constexpr (N == 0)
+    return T(1);
+  else if constexpr (N == 1)
+    return x;
+  else if constexpr (N % 2 != 0)
+    return powi<N / 2>(x * x) * x;
+  else
+    return powi<N / 2>(x * x);
 }
 
 TP_MATH float fmod(float x, float y) { return ::fmodf(x, y); }

@@ -134,7 +134,10 @@ TP_MATH c64 pow(c64 x, c64 y) { return c64(pow(c128(x), c128(y))); }
   TP_MATH bool isnan(T z) { return isnan(z.re) || isnan(z.im); }          \
   TP_MATH bool isinf(T z) { return isinf(z.re) || isinf(z.im); }          \
   TP_MATH bool isfinite(T z) { return isfinite(z.re) && isfinite(z.im); } \
-  TP_MATH T powi(T z, int n) { return pow(z, T{R(n), 0}); }               \
+  template <int N>                                                        \
+  TP_MATH T powi(T z) {                                                   \
+    return pow(z, T{R(N), 0});                                            \
+  }                                                                       \
   TP_MATH T xlogy(T x, T y) { return x == R(0) && !isnan(y) ? T{0, 0} : x * log(y); }
 
 TP_MATH_COMPLEX_PARTS(c64, float)

@@ -73,7 +73,10 @@ namespace m {
     const T negative = x == 1 ? T(1) : x == -1 ? ((n & 1) ? T(-1) : T(1)) : T(0);  \
     return n < 0 ? negative : T(result);                                           \
   }                                                                                \
-  TP_MATH T powi(T x, int n) { return pow(x, T(n)); }                              \
+  template <int N>                                                                 \
+  TP_MATH T powi(T x) {                                                            \
+    return pow(x, T(N));                                                           \
+  }                                                                                \
   TP_MATH T gcd(T x, T y) {                                                        \
     U a = U(abs(x)), b = U(abs(y));                                                \
     while (b != 0) {                                                               \
@@ -109,7 +112,10 @@ TP_MATH uint64_t pow(uint64_t x, uint64_t n) {
   }
   return result;
 }
-TP_MATH uint64_t powi(uint64_t x, int n) { return n >= 0 ? pow(x, uint64_t(n)) : uint64_t(x == 1); }
+template <int N>
+TP_MATH uint64_t powi(uint64_t x) {
+  return N >= 0 ? pow(x, uint64_t(N)) : uint64_t(x == 1);
+}
 TP_MATH uint64_t gcd(uint64_t x, uint64_t y) {
   while (y != 0) {
     const uint64_t r = x % y;
@@ -138,7 +144,10 @@ TP_MATH bool bit_not(bool x) { return !x; }
 TP_MATH bool shl(bool x, bool s) { return x & !s; }
 TP_MATH bool shr(bool x, bool s) { return x & !s; }
 TP_MATH bool pow(bool x, bool n) { return x | !n; }
-TP_MATH bool powi(bool x, int n) { return x | (n == 0); }
+template <int N>
+TP_MATH bool powi(bool x) {
+  return x | (N == 0);
+}
 TP_MATH bool gcd(bool x, bool y) { return x | y; }
 TP_MATH bool lcm(bool x, bool y) { return x & y; }
 TP_MATH bool fmod(bool, bool) { return false; }

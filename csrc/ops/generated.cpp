@@ -88,25 +88,6 @@ void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar
              ": the result does not fit into their memory; convert them first");
 }
 
-Storage copy_of(const Storage& s) {
-  Storage copy = empty(s.sizes(), s.dtype());
-  kernels::copy_into(copy, s);
-  return copy;
-}
-
-Shape restored_shape(const Shape& sizes, const std::optional<Dims>& dim, bool keepdim) {
-  if (keepdim || !dim || dim->empty()) return sizes;
-  const int ndim = sizes.size() + dim->size();
-  Dims gone = normal_dims("reduction", *dim, ndim);
-  Shape full;
-  for (int i = 0, from = 0; i < ndim; ++i) {
-    const bool reduced = std::find(gone.begin(), gone.end(), i) != gone.end();
-    full.push_back(reduced || from >= sizes.size() ? 1 : sizes[from++]);
-  }
-  // A 0-d input reduced over dimension 0 stays 0-d.
-  return product(full) == product(sizes) ? full : sizes;
-}
-
 std::vector<Storage> unsaved_storages(Node& node, std::span<const SavedValue> saved, const char* name) {
   std::vector<Storage> out(saved.size());
   for (std::size_t i = 0; i < saved.size(); ++i)

@@ -121,8 +121,6 @@ TP_API Storage raised(const Storage& operand, const Scalar& s);
 TP_API void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar& s,
                              std::initializer_list<const Storage*> operands);
 inline bool is_one(const Scalar& s) { return s.to_double() == 1 && s.imag() == 0; }
-/// A fresh contiguous copy.
-TP_API Storage copy_of(const Storage& s);
 
 /// The conjugate; a real value is returned as it is.
 template <class V>
@@ -144,13 +142,6 @@ V cast(const V& x, Dtype to) {
 template <class V>
 V expand_to(const V& x, const Shape& sizes) {
   return shape(x) == sizes ? x : expand(x, sizes);
-}
-/// Sizes with the dimensions that a reduction over `dim` dropped put back as 1; `sizes` are the result's.
-TP_API Shape restored_shape(const Shape& sizes, const std::optional<Dims>& dim, bool keepdim);
-template <class V>
-V restore_dims(const V& x, const std::optional<Dims>& dim, bool keepdim) {
-  Shape sizes = restored_shape(shape(x), dim, keepdim);
-  return sizes == shape(x) ? x : reshape(x, sizes);
 }
 
 /// g itself, or zeros where that output got no gradient.

@@ -45,24 +45,9 @@ Storage part_of(const Storage& whole, const Geometry& base, const Geometry& view
   return Storage(whole.block(), view.dtype, view.sizes, view.strides, offset);
 }
 
-bool overlaps(const Geometry& g) {
-  Dims order;
-  for (int i = 0; i < g.sizes.size(); ++i) {
-    if (g.sizes[i] == 0) return false;
-    if (g.sizes[i] != 1) order.push_back(i);
-  }
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return g.strides[int(a)] < g.strides[int(b)]; });
-  std::int64_t reach = 0;
-  for (std::int64_t i : order) {
-    if (g.strides[int(i)] <= reach) return true;
-    reach += (g.sizes[int(i)] - 1) * g.strides[int(i)];
-  }
-  return false;
-}
-
 /// part += g where elements of part may coincide: dimension by dimension until they do not.
 void add_overlapping(const Storage& part, const Storage& g) {
-  if (!overlaps(geometry_of(part))) {
+  if (!may_repeat(part.sizes(), part.strides())) {
     Storage into = part;
     kernels::copy_into(into, engine_ops.add(part, g));
     return;
@@ -143,7 +128,7 @@ GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   if (g.dtype() != view_.dtype) g = engine_ops.cast(g, view_.dtype);
   Storage whole = base_memory(base_, true);
   Storage part = part_of(whole, base_, view_);
-  if (!overlaps(view_)) {
+  if (!may_repeat(view_.sizes, view_.strides)) {
     kernels::copy_into(part, g);
   } else {
     // Broadcast dimensions all show one element: their gradients are summed first.
@@ -162,7 +147,7 @@ GraphGradVec AsStridedBackward::apply_for_graph(std::span<const TensorRef> grad_
   GraphGradVec out(1);
   if (!wants(0) || !grad_outputs[0]) return out;
   const TensorRef g = in_dtype(grad_outputs[0], view_.dtype);
-  if (!overlaps(view_)) {
+  if (!may_repeat(view_.sizes, view_.strides)) {
     out[0] = to_base(flat_put(flat_zeros(base_), g, base_, view_), base_);
   } else if (mixed(base_.dtype, view_.dtype)) {
     not_implemented(name(), ": the second derivative through an overlapping view between real and complex");

@@ -102,9 +102,9 @@ void check_out(const OpSchema& schema, const TensorRef& out, std::initializer_li
           if (has_tangents({t})) return true;
         return false;
       }()))
-    runtime_error(schema.name,
-                  "(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
-                  "arguments carries a tangent; call it without out=.");
+    not_implemented(schema.name,
+                    "(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
+                    "arguments carries a tangent; call it without out=.");
   if (!modes::grad_enabled()) return;
   bool any = out->requires_grad();
   for (const TensorRef* t : inputs) any |= *t && (*t)->requires_grad();

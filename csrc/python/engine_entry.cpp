@@ -169,8 +169,17 @@ void add_input(const char* op, Inputs& in, std::size_t i, PyObject* o) {
     in.tensors.emplace_back();
     in.levels.push_back(0);
   } else {
-    type_error(op, ": input ", i, " must be a Tensor or a GradientEdge, not ", Py_TYPE(o)->tp_name);
+    runtime_error(op, ": input ", i, " must be a Tensor or a GradientEdge, not ", Py_TYPE(o)->tp_name);
   }
+}
+
+/// A mapping that is no plain dict: in what order, and as what, its gradients would come back is not said.
+bool is_other_mapping(PyObject* o) {
+  if (is_target(o) || PyTuple_Check(o) || PyList_Check(o)) return false;
+  Owned mapping = import_attr("collections.abc", "Mapping");
+  const int is = PyObject_IsInstance(o, mapping.get());
+  if (is < 0) host_error();
+  return is;
 }
 
 bool truth(const char* op, const char* name, PyObject* o, bool absent) {
@@ -300,11 +309,11 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     Owned keys;
     PyObject* wanted = a[kInputs];
     Owned values;
-    if (PyDict_Check(wanted)) {
+    if (PyDict_CheckExact(wanted)) {
       keys = Owned(PyDict_Keys(wanted));
       values = Owned(PyDict_Values(wanted));
       wanted = values.get();
-    } else if (!is_target(wanted) && !PySequence_Check(wanted) && PyMapping_Check(wanted)) {
+    } else if (is_other_mapping(wanted)) {
       type_error("grad: inputs must be a Tensor, a sequence or a dict, not ", Py_TYPE(wanted)->tp_name);
     }
     each_item("grad", "inputs", wanted, [&](std::size_t i, PyObject* o) {
@@ -312,7 +321,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
         runtime_error("grad: materialize_grads cannot be used when the given input is a GradientEdge");
       add_input("grad", inputs, i, o);
     });
-    if (inputs.edges.empty()) value_error("grad: inputs cannot be empty");
+    if (inputs.edges.empty()) runtime_error("grad: inputs cannot be empty");
     add_seeds("grad", roots, a[kGradOutputs]);
     to_physical(roots);
     for (std::size_t i = 0; i < inputs.levels.size(); ++i)

@@ -181,6 +181,10 @@ PyObject* end_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+PyObject* function_histories(PyObject*, PyObject* ctx) {
+  return guarded([&] { return histories_of(ctx); });
+}
+
 PyObject* set_defaults(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 3) type_error("_set_function_defaults: takes (Function, bind, outside)");
@@ -211,6 +215,7 @@ PyCFunction fastcall(F f) {
 }
 PyMethodDef functions[] = {{"_function_begin", fastcall(begin_function), METH_FASTCALL, nullptr},
                            {"_function_finish", fastcall(end_function), METH_FASTCALL, nullptr},
+                           {"_function_histories", function_histories, METH_O, nullptr},
                            {"_set_function_defaults", fastcall(set_defaults), METH_FASTCALL, nullptr},
                            {}};
 

@@ -33,9 +33,10 @@ TensorRef inside_graph(FunctionObject* f, const TensorRef& g, std::span<const Te
   bool history = false;
   for (const TensorRef& o : grad_outputs) history = history || (o && o->requires_grad());
   if (!history || !function_defaults.outside || all_zero(g->storage())) return g;
-  Owned cls = forward_class(object_of(f));
-  Owned value(wrap(g));
-  Owned r(value ? PyObject_CallFunctionObjArgs(function_defaults.outside, cls.get(), value.get(), nullptr) : nullptr);
+  Owned value(wrap(g)), from(wrap_list(grad_outputs));
+  Owned r(value && from
+              ? PyObject_CallFunctionObjArgs(function_defaults.outside, object_of(f), value.get(), from.get(), nullptr)
+              : nullptr);
   if (!r) host_error();
   return tensor_of(r.get());
 }
@@ -158,8 +159,8 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     } else if (is_tensor(g)) {
       out.push_back(args[i].requires_grad ? inside_graph(self, tensor_of(g), grad_outputs) : TensorRef());
     } else {
-      type_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ",
-                 i + 1);
+      runtime_error("function ", name(), ": expected Variable or None (got ", Py_TYPE(g)->tp_name, ") at position ",
+                    i + 1);
     }
   }
   return out;
@@ -176,6 +177,23 @@ void PythonNode::take_links(std::vector<NodeBase*>& out) {
 
 // The count on the node stood for one reference to the context; the context's end is the node's end.
 void PythonNode::dispose() { Py_DECREF(object_of(self)); }
+
+// Tensors with the history of a recorded call's inputs: what leads there leads to the inputs of a value made in its backward.
+PyObject* histories_of(PyObject* ctx) {
+  GraphGradVec tensors;
+  if (is_function(ctx) && as_function(ctx)->base.node) {
+    for (const Edge& e : as_function(ctx)->node()->edges) {
+      if (!e.node) continue;
+      TensorRef t = leaf_of_edge(e);
+      if (!t && !e.node->is_accumulator()) {
+        t = TensorImpl::make(zeros_storage({0}, Dtype::F32));
+        t->set_grad_fn(NodeBaseRef::share(e.node.get()), e.nr);
+      }
+      if (t) tensors.push_back(std::move(t));
+    }
+  }
+  return wrap_list(std::span<const TensorRef>(tensors.data(), tensors.size()));
+}
 
 PyObject* python_node_object(Node* n) {
   if (typeid(*n) != typeid(PythonNode)) return nullptr;

@@ -5,6 +5,7 @@
 #include "ops/wiring.h"
 #include "python/tensor_type.h"
 #include "transforms/basis.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -49,7 +50,7 @@ class Finish {
     if (TP_LIKELY(!f_->dirty)) return;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f_->dirty); ++k) {
       PyObject* d = PyTuple_GET_ITEM(f_->dirty, k);
-      if (!is_tensor(d)) type_error(name(), ": mark_dirty takes tensors, argument ", k, " is ", Py_TYPE(d)->tp_name);
+      if (!is_tensor(d)) runtime_error(name(), ": mark_dirty takes tensors, argument ", k, " is ", Py_TYPE(d)->tp_name);
       if (input_index(d) < 0) {
         if (tensor_of(d)->is_view() && node_)
           runtime_error(name(), ": a view that is not an input was marked dirty; only inputs of forward can be");
@@ -64,6 +65,15 @@ class Finish {
         runtime_error(name(),
                       ": Some elements marked as dirty during the forward method were not returned as output. The "
                       "inputs that are modified inplace must all be outputs of the Function.");
+    }
+  }
+
+  void check_non_differentiable() const {
+    if (TP_LIKELY(!f_->non_differentiable)) return;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f_->non_differentiable); ++k) {
+      PyObject* o = PyTuple_GET_ITEM(f_->non_differentiable, k);
+      if (!is_tensor(o))
+        runtime_error(name(), ": mark_non_differentiable takes tensors, argument ", k, " is ", Py_TYPE(o)->tp_name);
     }
   }
 
@@ -138,12 +148,13 @@ class Finish {
     if (!jvp) host_error();
     InlineVec<Owned, 6> owned;
     InlineVec<PyObject*, 6> call;
+    InlineVec<TensorRef, 6> given(n_);  // the tangents there are, without the zeros in place of others
     call.push_back(reinterpret_cast<PyObject*>(f_));
     for (std::size_t i = 0; i < n_; ++i) {
       TensorRef tangent;
       if (is_tensor(args_[i])) {
         const TensorRef& t = tensor_of(args_[i]);
-        tangent = wiring::tangent(t);
+        tangent = given[i] = wiring::tangent(t);
         if (!tangent && f_->materialize && is_differentiable(t->dtype()))
           tangent = wiring::wrap(zeros_storage(t->sizes(), t->dtype()));
       }
@@ -170,6 +181,7 @@ class Finish {
       if (!(t->sizes() == out->sizes()))
         runtime_error(name(), ": jvp returned a tangent of size ", t->sizes(), " for output ", i, " of size ",
                       out->sizes());
+      check_shared(i, t, {given.data(), given.size()});
       // What jvp read carries tangents of this level and of those inside it: they are no part of the derivative.
       if (is_differentiable(out->dtype()) && !contains(f_->non_differentiable, items_[i]))
         wiring::set_tangent(out, wiring::primal(t, level));
@@ -196,6 +208,24 @@ class Finish {
       if (args_[i] == o) return int(i);
     return -1;
   }
+  // Memory that forward shares with an input, jvp shares with the tangent of that input: a later change reaches both.
+  void check_shared(std::size_t i, const TensorRef& tangent, std::span<const TensorRef> given) const {
+    const TensorRef& out = tensor_of(items_[i]);
+    const bool dirty = contains(f_->dirty, items_[i]);
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (!given[k] || !(args_[k] == items_[i] || (out->is_view() && block_of(tensor_of(args_[k])) == block_of(out))))
+        continue;
+      if (block_of(tangent) == block_of(given[k])) continue;
+      if (dirty)
+        runtime_error(name(), ": forward changed argument ", k,
+                      " in place, but jvp returned another tensor than its "
+                      "tangent; change the tangent in place and return it");
+      runtime_error(name(), ": output ", i, " is argument ", k,
+                    " or a view of it, but what jvp returned is no view of its "
+                    "tangent; return the same view of the tangent, or a clone in forward");
+    }
+  }
+  static const BlockRef& block_of(const TensorRef& t) { return batch::physical(t)->storage().block(); }
   bool shares_dirty_memory(const TensorRef& t) const {
     if (!f_->dirty) return false;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f_->dirty); ++k) {
@@ -317,6 +347,7 @@ PyObject* finish_function(FunctionObject* f, PyObject* cls, const Ref<PythonNode
   finish.take(output.get());
   finish.check_undeclared(versions);
   finish.check_dirty();
+  finish.check_non_differentiable();
   finish.attach();
   if (TP_UNLIKELY(forward_mode)) finish.push_tangents();
   finish.save();  // outputs with their tangents

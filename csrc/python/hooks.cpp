@@ -21,18 +21,14 @@ void replace(GraphGradVec& grads, PyObject* result, const char* what) {
   if (!result) host_error();
   Owned own(result);
   if (result == Py_None) return;
-  if (is_tensor(result)) {
-    if (grads.size() != 1) type_error(what, ": hook returned one tensor, expected a tuple of ", grads.size());
-    grads[0] = tensor_of(result);
-    return;
-  }
-  if (!PyTuple_Check(result) && !PyList_Check(result))
-    type_error(what, ": hook must return a Tensor, a tuple or None, not ", Py_TYPE(result)->tp_name);
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(result);
+  if (!PyTuple_Check(result))
+    type_error(what, ": expected tuple, but hook returned '", Py_TYPE(result)->tp_name,
+               "'; return one value for each of ", grads.size(), " gradients, or None");
+  const Py_ssize_t n = PyTuple_GET_SIZE(result);
   if (std::size_t(n) != grads.size())
     runtime_error(what, ": hook returned an incorrect number of values, got ", n, ", but expected ", grads.size());
   for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* g = PySequence_Fast_GET_ITEM(result, i);
+    PyObject* g = PyTuple_GET_ITEM(result, i);
     if (g != Py_None && !is_tensor(g))
       type_error(what, ": value ", i, " returned by a hook must be a Tensor or None, not ", Py_TYPE(g)->tp_name);
     grads[std::size_t(i)] = g == Py_None ? TensorRef() : tensor_of(g);

@@ -68,7 +68,7 @@ void apply(const ModeObject* m) {
         modes::word = (modes::word | modes::kInference) & ~std::uint32_t(modes::kForward);
       else
         modes::word = (modes::word & ~std::uint32_t(modes::kInference | modes::kNoGrad)) |
-            (dual::current_level() ? std::uint32_t(modes::kForward) : 0u);
+            (dual::current_level() && dual::enabled() ? std::uint32_t(modes::kForward) : 0u);
       break;
   }
 }

@@ -157,16 +157,47 @@ PyObject* block_id(PyObject*, PyObject* o) {
   return guarded(
       [&] { return PyLong_FromVoidPtr(batch::physical(need_tensor("_block_id", o))->storage().block().get()); });
 }
-// The same bits as elements of another dtype of that size.
-PyObject* reinterpret(PyObject*, PyObject* const* args, Py_ssize_t n) {
+// ---- memory below tensors, for copies and pickles that keep what shares memory sharing it -------------------------------
+PyObject* memory_of(PyObject*, PyObject* o) {
+  return guarded([&] {
+    need_values(need_tensor("_memory_of", o), "_memory_of");
+    const BlockRef& block = tensor_of(o)->storage().block();
+    return wrap(TensorImpl::make(Storage(block, Dtype::U8, {std::int64_t(block->nbytes)})));
+  });
+}
+Dims numbers_of(PyObject* tuple) {
+  Dims out;
+  if (!PyTuple_Check(tuple)) type_error("_view_of_memory: expected a tuple of int, not ", Py_TYPE(tuple)->tp_name);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    out.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+    if (PyErr_Occurred()) host_error();
+  }
+  return out;
+}
+// (memory, dtype, sizes, strides, offset in elements); a pickle may say anything, so the bounds are looked at.
+PyObject* view_of_memory(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     Dtype d;
-    if (n != 2 || !dtype_from(args[1], &d)) type_error("_reinterpret: takes (tensor, dtype)");
-    need_values(need_tensor("_reinterpret", args[0]), "_reinterpret");
-    const Storage& s = tensor_of(args[0])->storage();
-    if (item_size(d) != item_size(s.dtype()))
-      value_error("_reinterpret: ", dtype_name(s.dtype()), " and ", dtype_name(d), " differ in size");
-    return wrap(TensorImpl::make(Storage(s.block(), d, s.sizes(), s.strides(), s.offset())));
+    if (n != 5 || !dtype_from(args[1], &d))
+      type_error("_view_of_memory: takes (memory, dtype, sizes, strides, offset)");
+    const Storage& s = need_tensor("_view_of_memory", args[0])->storage();
+    Shape sizes = numbers_of(args[2]);
+    Strides strides = numbers_of(args[3]);
+    const std::int64_t offset = PyLong_AsLongLong(args[4]);
+    if (PyErr_Occurred()) return nullptr;
+    std::int64_t first = offset, last = offset;
+    bool inside = sizes.size() == strides.size() && s.dtype() == Dtype::U8 && s.is_contiguous(), none = false;
+    for (int i = 0; i < sizes.size() && inside; ++i) {
+      none |= sizes[i] == 0;
+      std::int64_t reach = 0;
+      std::int64_t& end = strides[i] < 0 ? first : last;
+      inside = sizes[i] >= 0 && !__builtin_mul_overflow(sizes[i] ? sizes[i] - 1 : 0, strides[i], &reach) &&
+          !__builtin_add_overflow(end, reach, &end);
+    }
+    if (!inside || (!none && (first < 0 || last >= s.numel() / std::int64_t(item_size(d)))))
+      value_error("_view_of_memory: sizes ", sizes, " with strides ", strides, " from ", offset, " on are not inside ",
+                  s.numel(), " bytes of ", dtype_name(d));
+    return wrap(wiring::wrap(Storage(s.block(), d, std::move(sizes), std::move(strides), offset)));
   });
 }
 PyObject* set_mutation_callback(PyObject*, PyObject* f) {
@@ -185,18 +216,35 @@ PyObject* set_attribute(PyObject*, PyObject* const* args, Py_ssize_t n) {
 }
 
 // ---- forward levels --------------------------------------------------------------------------------------------------
+// One dual_level is open at a time, and Python knows it as number 0. No number: the innermost level, a transform's too.
+std::uint32_t level_named(const char* op, PyObject* o) {
+  if (!o || o == Py_None) return dual::current_level();
+  const long nr = PyLong_AsLong(o);
+  if (nr == -1 && PyErr_Occurred()) host_error();
+  if (nr < 0) return 0;
+  if (nr > 0 || !dual::exclusive_level())
+    runtime_error(op, ": there is no open forward AD level ", nr, "; dual_level() opens level 0, or leave level out");
+  return dual::exclusive_level();
+}
 PyObject* enter_dual(PyObject*, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLong(dual::enter_level(true)); });
+  return guarded([&] {
+    dual::enter_level(true);
+    return PyLong_FromLong(0);
+  });
 }
 PyObject* exit_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    std::uint32_t level = dual::current_level();
-    if (n > 0 && args[0] != Py_None) level = std::uint32_t(PyLong_AsUnsignedLong(args[0]));
-    if (PyErr_Occurred()) return nullptr;
-    dual::exit_level(level);
+    if (!dual::current_level())
+      runtime_error("exit_dual_level: Trying to exit a forward AD level when no level is currently active.");
+    dual::exit_level(level_named("exit_dual_level", n > 0 ? args[0] : nullptr));
     Py_RETURN_NONE;
   });
 }
+PyObject* set_forward_enabled(PyObject*, PyObject* on) {
+  return guarded([&] { return PyBool_FromLong(dual::set_enabled(on == Py_True)); });
+}
+PyObject* is_forward_enabled(PyObject*, PyObject*) { return PyBool_FromLong(dual::enabled()); }
+
 PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 2) type_error("make_dual: takes (tensor, tangent, level=None)");
@@ -205,13 +253,22 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const batch::Levels levels = batch::levels_of(given);
     const TensorRef& t = batch::physical(given);
     const TensorRef tangent = batch::peel(need_tensor("make_dual", args[1]), levels);
-    if (!dual::current_level())
+    const std::uint32_t level = level_named("make_dual", n > 2 ? args[2] : nullptr);
+    if (!level)
       runtime_error(
           "make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to "
           "enter_dual_level() first");
     if (!(t->sizes() == tangent->sizes()))
       runtime_error("make_dual: the tangent has sizes ", tangent->sizes(), ", the primal ", t->sizes(),
                     "; they must be equal");
+    if (dual::tangent_of(t, level))
+      runtime_error(
+          "make_dual: Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is "
+          "not supported; unpack_dual() gives its primal");
+    if (dual::tangent_of(batch::physical(tangent), level))
+      runtime_error(
+          "make_dual: Setting a forward grad that itself has a forward gradient at the same level is not supported; "
+          "give the primal of the tangent, or use func.jvp, which nests");
     // A view with the history of the primal: gradients go through it.
     TensorRef dual = wiring::primal(t);
     if (dual == t || dual->host_object) {
@@ -233,7 +290,8 @@ PyObject* unpack_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const TensorRef& given = need_tensor("unpack_dual", args[0]);
     const batch::Levels levels = batch::levels_of(given);
     const TensorRef& t = batch::physical(given);
-    TensorRef tangent = dual::current_level() ? wiring::tangent(t) : TensorRef();
+    const std::uint32_t level = dual::current_level() ? level_named("unpack_dual", n > 1 ? args[1] : nullptr) : 0;
+    TensorRef tangent = level && dual::enabled() ? dual::tangent_of(t, level) : TensorRef();
     Owned primal(tangent ? wrap(batch::wrap(wiring::primal(t), levels)) : Owned::share(args[0]).release());
     Owned other(wrap(batch::cover(tangent, levels)));
     return primal && other ? PyTuple_Pack(2, primal.get(), other.get()) : nullptr;
@@ -260,11 +318,14 @@ PyMethodDef functions[] = {
      "is_anomaly_check_nan_enabled()\n--\n\nWhether backward stops at a nan in anomaly mode."},
     {"_bump_version", bump_version, METH_O, nullptr},
     {"_block_id", block_id, METH_O, nullptr},
-    {"_reinterpret", fastcall(reinterpret), METH_FASTCALL, nullptr},
+    {"_memory_of", memory_of, METH_O, nullptr},
+    {"_view_of_memory", fastcall(view_of_memory), METH_FASTCALL, nullptr},
     {"_set_mutation_callback", set_mutation_callback, METH_O, nullptr},
     {"_set_tensor_attribute", fastcall(set_attribute), METH_FASTCALL, nullptr},
     {"_enter_dual_level", enter_dual, METH_NOARGS, nullptr},
     {"_exit_dual_level", fastcall(exit_dual), METH_FASTCALL, nullptr},
+    {"_set_fwd_grad_enabled", set_forward_enabled, METH_O, nullptr},
+    {"_is_fwd_grad_enabled", is_forward_enabled, METH_NOARGS, nullptr},
     {"_make_dual", fastcall(make_dual), METH_FASTCALL, nullptr},
     {"_unpack_dual", fastcall(unpack_dual), METH_FASTCALL, nullptr},
     {}};

@@ -2,6 +2,7 @@
 #include "python/saved_hooks.h"
 
 #include "python/module.h"
+#include "transforms/batched.h"
 
 namespace tp::python {
 namespace {
@@ -99,8 +100,14 @@ std::unique_ptr<PackedValue> pack_with(PyObject* pack_hook, PyObject* unpack_hoo
   Owned arg(wrap(t));
   if (!arg) host_error();
   const modes::GradMode off(false);  // what the hook computes is no part of the graph, and is not saved in turn
+  const Storage& memory = batch::physical(t)->storage();
+  const std::uint32_t version = memory.version();
   Owned packed(PyObject_CallOneArg(self.get(), arg.get()));
   if (!packed) host_error();
+  if (memory.version() != version)
+    runtime_error(
+        "saved_tensors_hooks: A saved tensor pack hook is modifying its input in place, which the rest of the program "
+        "sees too; let it change a clone");
   return std::make_unique<PackedObject>(std::move(packed), unpack.get());
 }
 

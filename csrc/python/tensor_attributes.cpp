@@ -24,8 +24,8 @@ PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->requires_grad()); }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    if (!value) type_error("requires_grad: can't be deleted");
-    if (!PyBool_Check(value)) type_error("requires_grad: must be a bool, not ", Py_TYPE(value)->tp_name);
+    if (!value) runtime_error("requires_grad: can't be deleted");
+    if (!PyBool_Check(value)) runtime_error("requires_grad: must be a bool, not ", Py_TYPE(value)->tp_name);
     set_requires_grad_flag(tensor_of(self), value == Py_True);
     ensure_tracked(self);
     return 0;
@@ -75,19 +75,22 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* get_grad_dtype(PyObject* self, void*) {
-  const TensorRef& t = tensor_of(self);
-  const AutogradMeta* meta = t->meta();
-  if (meta && meta->any_grad_dtype) Py_RETURN_NONE;
-  return wrap(meta && meta->has_grad_dtype ? meta->grad_dtype : t->dtype());
+  return guarded([&]() -> PyObject* {
+    const TensorRef& t = tensor_of(self);
+    if (!t->is_leaf()) runtime_error("grad_dtype: only leaf tensors have one; this one was made by an operation");
+    const AutogradMeta* meta = t->meta();
+    if (meta && meta->any_grad_dtype) Py_RETURN_NONE;
+    return wrap(meta && meta->has_grad_dtype ? meta->grad_dtype : t->dtype());
+  });
 }
 int set_grad_dtype(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const TensorRef& t = tensor_of(self);
-    if (!value) type_error("grad_dtype: can't be deleted");
+    if (!value) runtime_error("grad_dtype: can't be deleted");
     if (!t->is_leaf()) runtime_error("grad_dtype: can only be set on a leaf tensor; this one was made by an operation");
     Dtype d = t->dtype();
     if (value != Py_None && !dtype_from(value, &d))
-      type_error("grad_dtype: expected a tensorplay dtype or None, not ", Py_TYPE(value)->tp_name);
+      runtime_error("grad_dtype: expected a tensorplay dtype or None, not ", Py_TYPE(value)->tp_name);
     if (value != Py_None && t->grad() && t->grad()->dtype() != d)
       runtime_error("grad_dtype: can't become ", dtype_name(d), " while .grad has dtype ",
                     dtype_name(t->grad()->dtype()), "; set .grad to None first");

@@ -234,6 +234,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject
     const TensorArg data = to_tensor(spec, a, 1);
     need_values(data.ref(), "_make_subclass");
     TensorRef t = TensorImpl::make(data.ref()->storage());
+    t->set_inference(data.ref()->is_inference() && modes::any(modes::kInference));
     if (to_bool(spec, a, 2, false)) set_requires_grad_flag(t, true);
     return new_tensor_object(reinterpret_cast<PyTypeObject*>(a[0]), std::move(t));
   });

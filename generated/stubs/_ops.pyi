@@ -410,16 +410,16 @@ def clamp_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) 
     """Input limited to the interval from min to max; either end may be left open."""
 
 def clamp_max(input: Tensor | Number, max: Tensor | Number) -> Tensor:
-    """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
+    """Input where it does not exceed max, else max, NaN where either is NaN; the bound itself..."""
 
 def clamp_max_(input: Tensor | Number, max: Tensor | Number) -> Tensor:
-    """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
+    """Input where it does not exceed max, else max, NaN where either is NaN; the bound itself..."""
 
 def clamp_min(input: Tensor | Number, min: Tensor | Number) -> Tensor:
-    """Input where it is at least min, else min; at equality the gradient is input's."""
+    """Input where it is at least min, else min, NaN where either is NaN; at equality the..."""
 
 def clamp_min_(input: Tensor | Number, min: Tensor | Number) -> Tensor:
-    """Input where it is at least min, else min; at equality the gradient is input's."""
+    """Input where it is at least min, else min, NaN where either is NaN; at equality the..."""
 
 def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Input limited to the interval from min to max; either end may be left open."""

@@ -362,13 +362,13 @@ class _TensorOps:
     def clamp_(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """Input limited to the interval from min to max; either end may be left open."""
     def clamp_max(self, max: Tensor | Number) -> Tensor:
-        """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
+        """Input where it does not exceed max, else max, NaN where either is NaN; the bound itself..."""
     def clamp_max_(self, max: Tensor | Number) -> Tensor:
-        """Input where it does not exceed max, else max; the bound itself passes the gradient to input."""
+        """Input where it does not exceed max, else max, NaN where either is NaN; the bound itself..."""
     def clamp_min(self, min: Tensor | Number) -> Tensor:
-        """Input where it is at least min, else min; at equality the gradient is input's."""
+        """Input where it is at least min, else min, NaN where either is NaN; at equality the..."""
     def clamp_min_(self, min: Tensor | Number) -> Tensor:
-        """Input where it is at least min, else min; at equality the gradient is input's."""
+        """Input where it is at least min, else min, NaN where either is NaN; at equality the..."""
     def clip(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """Input limited to the interval from min to max; either end may be left open."""
     def clip_(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:

@@ -185,7 +185,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.log(numpy.exp(input) + numpy.exp(other)) if numpy.iscomplexobj(input) or numpy.iscomplexobj(other) else numpy.logaddexp(input, other)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.log(numpy.exp(input) + numpy.exp(other)) if numpy.iscomplexobj(input) or numpy.iscomplexobj(other) else numpy.logaddexp(input, other)", kind="expr"),
         ],
     ),
     Op(
@@ -197,7 +197,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other", "out"), like="numpy.logaddexp2", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.logaddexp2", kind="name"),
         ],
     ),
 ]

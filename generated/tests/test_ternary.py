@@ -62,7 +62,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "end": (-3.0, 3.0), "weight": (0.0, 1.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("end", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "end", "weight"), saved=("input", "end", "weight"), like="input + weight * (end - input)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("end", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "end", "weight"), saved=("input", "end", "weight"), like="numpy.where(abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))", kind="expr"),
         ],
     ),
     Op(

@@ -230,6 +230,7 @@ def _sample_of(ctx: Any, saved: list[Any]) -> Any:
     sample: Any = _SampleContext()
     sample.__dict__.update(ctx.attributes)
     sample.__dict__["_kept"] = tuple(saved)
+    sample.__dict__["_recorded"] = ctx
     return sample
 
 

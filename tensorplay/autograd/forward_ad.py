@@ -52,11 +52,42 @@ class dual_level:
         return wrap(function, dual_level)
 
 
+class _set_fwd_grad_enabled:
+    """Switches forward mode on or off on this thread: now, for a block, or for a decorated function.
+
+    While it is off, ops compute no tangents and `unpack_dual` shows none; those that exist stay as they are.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"_set_fwd_grad_enabled: mode must be a bool, not {type(mode).__name__}")
+        self.mode = mode
+        self.before = _C._set_fwd_grad_enabled(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _C._set_fwd_grad_enabled(self.before)
+
+    def __call__(self, function: Any) -> Any:
+        from .._decorators import wrap
+
+        _C._set_fwd_grad_enabled(self.before)  # it took effect when it was made: decorating takes that back
+        return wrap(function, lambda: _set_fwd_grad_enabled(self.mode))
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether ops compute tangents on this thread, inside a dual level."""
+    return bool(_C._is_fwd_grad_enabled())
+
+
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """A view of `tensor` that carries `tangent`.
 
     Raises:
-        RuntimeError: no level is open, or sizes differ. ValueError: an integer or bool primal or tangent.
+        RuntimeError: no level is open, sizes differ, or primal or tangent carry a tangent of this level already.
+        ValueError: an integer or bool primal or tangent.
     """
     if not isinstance(tensor, tp.Tensor) or not isinstance(tangent, tp.Tensor):
         raise TypeError(f"make_dual: expected two Tensors, got {type(tensor).__name__} and {type(tangent).__name__}")

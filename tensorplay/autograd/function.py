@@ -210,43 +210,47 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not _C.is_grad_enabled():
             return outputs
         message = "trying to differentiate twice a function that was marked with @once_differentiable"
+        grads = args[0] if args and isinstance(args[0], list) else args
         if isinstance(outputs, tuple):
-            return tuple(_refusing(v, message) for v in outputs)
-        return _refusing(outputs, message)
+            return tuple(_refusing(v, message, ctx, grads) for v in outputs)
+        return _refusing(outputs, message, ctx, grads)
 
     return wrapper
 
 
-def _refusing(value: Any, message: str) -> Any:
-    """The same value with a history that raises when somebody differentiates it."""
+def _refusing(value: Any, message: str, ctx: Any, grads: Any) -> Any:
+    """The same value with a history that raises when somebody differentiates it, also for what it came from."""
     if not isinstance(value, _C.Tensor) or not (value.is_floating_point() or value.is_complex()):
         return value
-    source = _C.scalar_tensor(0.0, requires_grad=True)
-    return _Refusing.apply(source, value.detach(), message)
+    source = _C.scalar_tensor(0.0, requires_grad=True)  # where nothing else has a history
+    inputs = _C._function_histories(getattr(ctx, "_recorded", ctx))
+    return _Refusing.apply(value.detach(), message, source, *inputs, *(g for g in grads if g is not None))
 
 
 class _Refusing(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(source: Any, value: Any, message: str) -> Any:
+    def forward(value: Any, message: str, *sources: Any) -> Any:
         return value.detach()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.message = inputs[2]
+        ctx.message = inputs[1]
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         raise RuntimeError(ctx.message)
 
 
-def _outside(cls: type[Function], value: Any) -> Any:
+def _outside(ctx: Any, value: Any, grads: Any) -> Any:
     """What a backward computed outside the graph from a gradient with history: it must not pass as a constant."""
     return _refusing(
         value,
-        f"{cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), so it can't "
-        "be differentiated again; compute it with tensor operations, or mark it @once_differentiable",
+        f"{ctx._forward_cls.__name__}: its backward computed a gradient outside the graph (detach, numpy, or no_grad), "
+        "so it can't be differentiated again; compute it with tensor operations, or mark it @once_differentiable",
+        ctx,
+        grads,
     )
 
 

@@ -15,12 +15,12 @@ Tensors = Any  # a Tensor or a tuple of them: the shape users pass is the shape 
 def _as_tuple(value: Any, where: str, name: str) -> tuple[bool, tuple[Any, ...]]:
     """(was a tuple, tuple) of Tensors; raises TypeError otherwise."""
     is_tuple = isinstance(value, tuple)
-    items = value if is_tuple else tuple(value) if isinstance(value, list) else (value,)
+    items = value if is_tuple else (value,)
     for i, item in enumerate(items):
         if not isinstance(item, tp.Tensor):
             at = f" at index {i}" if is_tuple else ""
             raise TypeError(f"{where}: {name} must be a Tensor or a tuple of Tensors, got {type(item).__name__}{at}")
-    return is_tuple or isinstance(value, list), items
+    return is_tuple, items
 
 
 def _unwrap(items: Sequence[Any], was_tuple: bool) -> Any:

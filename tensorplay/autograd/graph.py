@@ -53,7 +53,14 @@ def increment_version(tensor: Any) -> None:
 
     Tensors made under inference_mode have no version and are skipped.
     """
-    for t in (tensor,) if isinstance(tensor, tp.Tensor) else tuple(tensor):
+    try:
+        items = (tensor,) if isinstance(tensor, tp.Tensor) else tuple(tensor)
+    except TypeError:
+        items = (tensor,)
+    for t in items:
+        if not isinstance(t, tp.Tensor):
+            raise RuntimeError(f"increment_version: expects a Tensor or an iterable of them, got {type(t).__name__}")
+    for t in items:
         if not t.is_inference():
             _C._bump_version(t)
 
@@ -209,6 +216,11 @@ def allow_mutation_on_saved_tensors() -> Any:
         return k
 
     def unpack(k: _Kept) -> Any:
+        if not recording:
+            raise RuntimeError(
+                "allow_mutation_on_saved_tensors: Trying to backward outside of the block in which the graph was "
+                "recorded, where changes of saved tensors are not seen; run backward inside"
+            )
         return k.tensor if k.copy is None else k.copy
 
     def before_change(changed: Any) -> None:
@@ -217,14 +229,14 @@ def allow_mutation_on_saved_tensors() -> Any:
             if k.copy is None and _C._block_id(k.tensor) == block:
                 k.copy = k.tensor.clone()
 
-    _MUTATION.active = True
+    recording = _MUTATION.active = True
     _C._set_mutation_callback(before_change)
     try:
         with saved_tensors_hooks(pack, unpack):
             yield
     finally:
         _C._set_mutation_callback(None)
-        _MUTATION.active = False
+        recording = _MUTATION.active = False
         kept.clear()
 
 

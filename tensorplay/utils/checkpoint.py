@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorplay as tp
+from tensorplay import _C
 from tensorplay.autograd.graph import saved_tensors_hooks
 
 __all__ = [
     "CheckpointError",
     "checkpoint",
     "checkpoint_sequential",
+    "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -46,6 +48,11 @@ def set_checkpoint_debug_enabled(enabled: bool) -> Any:
     """Accepted for compatibility; mismatches always name sizes, dtypes and position here."""
     del enabled
     yield
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """The `context_fn` that changes nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 class _Holder:
@@ -115,34 +122,55 @@ class _Frame:
             self.run()
 
 
-class _Conditions:
-    """What a run depends on beside its arguments, and the versions of the tensors among those."""
+class _Arguments:
+    """What a run is called with.
 
-    def __init__(self, preserve: bool, args: tuple[Any, ...]) -> None:
+    Saved-tensor hooks around the call decide how its tensors are kept, as for any saved one; without hooks they are
+    kept as they are, and a change in place since is an error: the run would not do the same.
+    """
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.names = tuple(kwargs)
+        hooks = _C._top_saved_hooks()
+        self.unpack = hooks and hooks[1]
+        with tp.no_grad():
+            self.kept = [self._keep(a, hooks and hooks[0]) for a in (*args, *kwargs.values())]
+
+    @staticmethod
+    def _keep(a: Any, pack: Callable[[Any], Any] | None) -> tuple[str, Any, Any]:
+        if not isinstance(a, tp.Tensor) or (pack is None and a.is_inference()):
+            return "value", a, None
+        return ("tensor", a, a._version) if pack is None else ("packed", pack(a), a.requires_grad)
+
+    def _again(self, i: int, how: str, a: Any, more: Any) -> Any:
+        if how == "packed":
+            return self.unpack(a).detach().requires_grad_(more)
+        if how == "tensor" and a._version != more:
+            raise RuntimeError(
+                "checkpoint: one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: argument {i}, of sizes {list(a.shape)}, is at version {a._version}; expected version "
+                f"{more} instead. Change a copy, or make the change before the checkpointed call"
+            )
+        return a
+
+    def again(self) -> tuple[list[Any], dict[str, Any]]:
+        values = [self._again(i, *k) for i, k in enumerate(self.kept)]
+        split = len(values) - len(self.names)
+        return values[:split], dict(zip(self.names, values[split:], strict=True))
+
+
+class _Conditions:
+    """What a run depends on beside its arguments."""
+
+    def __init__(self, preserve: bool) -> None:
         self.random = tp.get_rng_state() if preserve else None
         self.autocast = tp.is_autocast_enabled(), tp.get_autocast_dtype()
-        self.args = args
-        self.versions = [a._version if _counts(a) else None for a in args]
-
-    def check(self) -> None:
-        """Raises where an argument was changed in place since: the function would not do the same."""
-        for i, (a, version) in enumerate(zip(self.args, self.versions, strict=True)):
-            if version is not None and a._version != version:
-                raise RuntimeError(
-                    "checkpoint: one of the variables needed for gradient computation has been modified by an inplace "
-                    f"operation: argument {i}, of sizes {list(a.shape)}, is at version {a._version}; expected version "
-                    f"{version} instead. Change a copy, or make the change before the checkpointed call"
-                )
 
     @contextlib.contextmanager
     def again(self) -> Any:
         enabled, dtype = self.autocast
         with _same_random(self.random), tp.autocast("cpu", dtype, enabled):
             yield
-
-
-def _counts(a: Any) -> bool:
-    return isinstance(a, tp.Tensor) and not a.is_inference()
 
 
 @contextlib.contextmanager
@@ -182,7 +210,6 @@ def checkpoint(
     Raises:
         CheckpointError: the second run saved other values than the first.
     """
-    del debug
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
@@ -194,20 +221,20 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError(f"checkpoint: unexpected keyword arguments {sorted(kwargs)} with use_reentrant=True")
-        if context_fn is not None:
-            raise ValueError("checkpoint: context_fn needs use_reentrant=False")
+        if context_fn is not None or debug:
+            raise ValueError("checkpoint: context_fn and debug need use_reentrant=False")
         return _CheckpointFunction.apply(function, preserve, *args)
-    first, again = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
-    conditions = _Conditions(preserve, (*args, *kwargs.values()))
-
-    def run() -> None:
-        conditions.check()
-        with conditions.again(), again:
-            function(*args, **kwargs)
-
+    first, again = context_fn() if context_fn is not None else noop_context_fn()
     if not tp.is_grad_enabled():
         with first:
             return function(*args, **kwargs)
+    conditions, arguments = _Conditions(preserve), _Arguments(args, kwargs)
+
+    def run() -> None:
+        positional, named = arguments.again()
+        with conditions.again(), again:
+            function(*positional, **named)
+
     frame = _Frame(run, early_stop and _EARLY_STOP, determinism_check == "default")
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)
@@ -221,7 +248,7 @@ class _CheckpointFunction(tp.autograd.Function):
                 "checkpoint: none of the inputs requires grad; gradients will be None", UserWarning, stacklevel=3
             )
         ctx.run = run
-        ctx.conditions = _Conditions(preserve, ())
+        ctx.conditions = _Conditions(preserve)
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, tp.Tensor)]
         ctx.rest = [None if isinstance(a, tp.Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -230,7 +257,7 @@ class _CheckpointFunction(tp.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if not tp._C._pass_fills_leaves():
+        if not _C._pass_fills_leaves():
             raise RuntimeError(
                 "checkpoint with use_reentrant=True does not work with autograd.grad() or inputs=; "
                 "use use_reentrant=False"
@@ -270,3 +297,12 @@ def checkpoint_sequential(
         input = checkpoint(group(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
         start += size
     return group(start, len(items))(input)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"):
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}: what a checkpoint keeps can't be chosen op by op here; "
+            "checkpoint the parts that are to be computed again, and leave the others outside"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -63,19 +63,6 @@ def test_a_gradient_with_a_tangent_keeps_it() -> None:
         assert x.grad.item() == 11.0 and forward_ad.unpack_dual(x.grad).tangent.item() == 40.0
 
 
-def test_a_gradient_that_cannot_be_written_is_replaced() -> None:
-    x = leaf(1.0, 2.0, 3.0)
-    shown = const(5.0).expand(3)
-    x.grad = shown
-    (x * 2).sum().backward()
-    assert x.grad.tolist() == [7.0] * 3 and shown.tolist() == [5.0] * 3
-    with tp.inference_mode():
-        made = tp.ones(3, dtype=F64)
-    x.grad = made
-    (x * 2).sum().backward()
-    assert x.grad.tolist() == [3.0] * 3 and made.tolist() == [1.0] * 3
-
-
 @pytest.mark.parametrize("create", [False, True])
 @pytest.mark.filterwarnings("ignore:.*cycle")
 def test_gradients_come_in_the_dtype_the_leaf_asks_for(create: bool) -> None:

@@ -309,3 +309,99 @@ def test_complex_tangents_are_not_conjugated() -> None:
         assert y.grad_fn is None
         want = 4 * x**3 * t
         assert tp.allclose(fw.unpack_dual(y).tangent, want)
+
+
+@row("6.make_dual")
+def test_a_tensor_has_one_tangent_of_a_level() -> None:
+    x, t = const(1.0, 2.0), const(3.0, 4.0)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        changed = x.clone()
+        changed.add_(d)
+        for dual in (d, d * 2, d[0], d.view(2, 1), changed):
+            with pytest.raises(RuntimeError, match="already has a forward gradient at the same level"):
+                fw.make_dual(dual, tp.ones(dual.shape, dtype=F64))
+        with pytest.raises(RuntimeError, match="itself has a forward gradient at the same level"):
+            fw.make_dual(x, d)
+        again = fw.make_dual(fw.unpack_dual(d).primal, const(5.0, 6.0))
+        assert fw.unpack_dual(again).tangent.tolist() == [5.0, 6.0]
+        assert fw.unpack_dual(fw.make_dual(d.detach(), t)).tangent.tolist() == [3.0, 4.0]
+    with fw.dual_level():
+        assert fw.unpack_dual(fw.make_dual(d, t)).tangent.tolist() == [3.0, 4.0]
+
+
+@row("6.dual_level")
+def test_a_level_is_named_by_its_number() -> None:
+    x, t = const(1.0), const(2.0)
+    assert fw.unpack_dual(x, level=0).tangent is None
+    for number in (0, -1):
+        with pytest.raises(RuntimeError):
+            fw.make_dual(x, t, level=number)
+    with fw.dual_level() as level:
+        assert level == 0
+        d = fw.make_dual(x, t, level=level)
+        assert fw.unpack_dual(d, level=level).tangent.item() == 2.0
+        assert fw.unpack_dual(d, level=-1).tangent is None
+        for call in (lambda: fw.make_dual(x, t, level=5), lambda: fw.unpack_dual(d, level=5)):
+            with pytest.raises(RuntimeError, match="[Ll]evel"):
+                call()
+        with pytest.raises(RuntimeError, match="exit a forward AD level|no open forward AD level"):
+            fw.exit_dual_level(level=7)
+    assert fw.enter_dual_level() == 0
+    fw.exit_dual_level(level=0)
+    with pytest.raises(RuntimeError):
+        fw.exit_dual_level()
+
+
+@row("6.dual_level")
+@pytest.mark.ours  # PyTorch counts its level down to -2 there
+def test_a_refused_exit_leaves_levels_as_they_are() -> None:
+    with pytest.raises(RuntimeError, match="no level is currently active"):
+        fw.exit_dual_level()
+    assert fw.enter_dual_level() == 0
+    fw.exit_dual_level()
+
+
+@row("6._set_fwd_grad_enabled")
+def test_forward_mode_can_be_switched_off() -> None:
+    with fw.dual_level():
+        d = fw.make_dual(const(1.0), const(1.0))
+        with fw._set_fwd_grad_enabled(False):
+            assert fw.unpack_dual(d).tangent is None and fw.unpack_dual(d * 2).tangent is None
+            product = d * 3
+            hidden = fw.make_dual(const(5.0), const(6.0))
+            assert fw.unpack_dual(hidden).tangent is None
+            with fw._set_fwd_grad_enabled(True):
+                assert fw.unpack_dual(d * 2).tangent.item() == 2.0
+            d.mul_(3)
+        assert fw.unpack_dual(d).tangent.item() == 1.0 and fw.unpack_dual(product).tangent is None
+        assert fw.unpack_dual(hidden).tangent.item() == 6.0
+        fw._set_fwd_grad_enabled(False)
+        assert fw.unpack_dual(d * 1).tangent is None
+        fw._set_fwd_grad_enabled(True)
+        with tp.no_grad():
+            assert fw.unpack_dual(d * 2).tangent.item() == 2.0
+        with tp.inference_mode():
+            assert fw.unpack_dual(d).tangent is None and fw.unpack_dual(d * 2).tangent is None
+    with fw._set_fwd_grad_enabled(False):
+        assert tp.func.jvp(lambda a: a * a, (const(3.0),), (const(1.0),))[1].item() == 6.0
+    with fw._set_fwd_grad_enabled(False), fw.dual_level():
+        assert fw.unpack_dual(fw.make_dual(const(1.0), const(1.0)) * 2).tangent is None
+    with tp.inference_mode():
+        assert tp.func.jvp(lambda a: a * a, (const(3.0),), (const(1.0),))[1].item() == 6.0
+
+
+@row("6._set_fwd_grad_enabled")
+@pytest.mark.ours
+def test_forward_mode_off_for_a_function() -> None:
+    @fw._set_fwd_grad_enabled(False)
+    def twice(a):
+        assert not fw._is_fwd_grad_enabled()
+        return a * 2
+
+    with fw.dual_level():
+        d = fw.make_dual(const(1.0), const(1.0))
+        assert fw._is_fwd_grad_enabled() and fw.unpack_dual(twice(d)).tangent is None
+        assert fw.unpack_dual(d * 2).tangent.item() == 2.0
+    with pytest.raises(TypeError, match="mode must be a bool, not int"):
+        fw._set_fwd_grad_enabled(1)

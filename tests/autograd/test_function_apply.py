@@ -100,7 +100,7 @@ def test_needs_input_grad_and_modes() -> None:
         (lambda g: None, RuntimeError, r"expected 2, got 1"),
         (lambda g: (g, None, g), RuntimeError, r"expected 2, got 3"),
         (lambda g: (g, g), RuntimeError, "different than None at position 2"),
-        (lambda g: (1.0, None), TypeError, r"expected Variable or None \(got float\)"),
+        (lambda g: (1.0, None), RuntimeError, r"expected Variable or None \(got float\)"),
         (lambda g: (tp.ones(3), None), RuntimeError, "invalid gradient|shape"),
     ],
 )
@@ -317,6 +317,9 @@ def test_second_order_that_cannot_be_right_raises() -> None:
         v = tp.ones(1, requires_grad=True)
         (g,) = tp.autograd.grad(cls.apply(x), x, v, create_graph=True)
         assert g.item() == 6.0
+        for wrt in (x, v):
+            with pytest.raises(RuntimeError, match=text):
+                tp.autograd.grad(g, wrt, allow_unused=True, retain_graph=True)
         with pytest.raises(RuntimeError, match=text):
             g.backward()
     x.grad = None

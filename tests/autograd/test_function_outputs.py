@@ -276,6 +276,56 @@ def test_once_differentiable() -> None:
         g.backward()
 
 
+@row("3.once_differentiable")
+@pytest.mark.ours  # PyTorch gives None there with allow_unused
+@pytest.mark.parametrize("wrt", ["input", "intermediate", "seed"])
+def test_once_differentiable_with_respect_to_what_it_came_from(wrt: str) -> None:
+    x, seed = leaf(3.0), leaf(1.0)
+    middle = x * 2
+    once = make(Cube.forward, functions.once_differentiable(Cube.backward))
+    (g,) = grad(once.apply(middle), middle, seed, create_graph=True)
+    of = {"input": x, "intermediate": middle, "seed": seed}[wrt]
+    for values in ({"allow_unused": True}, {"materialize_grads": True}, {}):
+        with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+            grad((g * g).sum(), of, retain_graph=True, **values)
+
+
+@row("3.once_differentiable")
+def test_once_differentiable_from_a_constant_gradient() -> None:
+    x = leaf(3.0)
+    once = make(Cube.forward, functions.once_differentiable(Cube.backward))
+    (g,) = grad(once.apply(x), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable|does not require grad"):
+        grad((g * g).sum(), x, allow_unused=True)
+
+
+@row("3.once_differentiable")
+def test_once_differentiable_under_vmap_is_refused_too() -> None:
+    class Once(tp.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        @functions.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g
+
+    x = tp.tensor([1.0, 2.0], requires_grad=True)
+    y = tp.func.vmap(Once.apply)(x)
+    (g,) = tp.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [3.0, 12.0]
+    with pytest.raises(RuntimeError, match="once_differentiable|does not require grad"):
+        tp.autograd.grad(g.sum(), x, allow_unused=True)
+
+
 @row("3.FunctionMeta")
 def test_meta() -> None:
     assert isinstance(Cube, functions.FunctionMeta)

@@ -96,6 +96,30 @@ def test_integers_promote_and_operands_broadcast() -> None:
     np.testing.assert_array_equal(swish(x).numpy(), swish(x.contiguous()).numpy())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 7, 40_000, 2_000_000])
+def test_all_gradients_at_once_are_those_one_by_one(dtype: str, n: int) -> None:
+    density = tp.define_op(
+        "density(Tensor x, Tensor mean, Tensor width, *, float scale=1.0) -> Tensor out",
+        expr="scale * exp(-(x - mean)**2 / (2 * width**2)) * cos(width) / width",
+    )
+    ends = ((-2, 2), (-1, 1), (0.5, 2))
+    inputs = [tp.linspace(a, b, n, dtype=getattr(tp, dtype)).requires_grad_() for a, b in ends]
+    g = tp.linspace(-1, 1, n, dtype=getattr(tp, dtype))
+    together = tp.autograd.grad(density(*inputs, scale=2.0), inputs, g)
+    for i, got in enumerate(together):
+        (want,) = tp.autograd.grad(density(*inputs, scale=2.0), [inputs[i]], g)
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol={"float16": 2e-3, "float32": 1e-5}.get(dtype, 1e-13))
+
+
+def test_gradients_of_operands_that_differ_in_layout() -> None:
+    ratio = tp.define_op("ratio(Tensor x, Tensor y) -> Tensor out", expr="exp(x * y) / (1 + exp(x))")
+    x = tp.linspace(-1, 1, 12, dtype=tp.float64).reshape(3, 4).requires_grad_()
+    y = tp.linspace(0.5, 2, 4, dtype=tp.float64).requires_grad_()
+    z = tp.linspace(0.5, 2, 12, dtype=tp.float64).reshape(4, 3).t().requires_grad_()
+    assert gradcheck(ratio, (x, y)) and gradgradcheck(ratio, (x, y)) and gradcheck(ratio, (x, z))
+
+
 def test_names_and_help() -> None:
     assert swish.__name__ == "swish" and swish.__module__ == __name__
     assert str(inspect.signature(swish)) == "(input, *, beta=1.0)"

@@ -91,3 +91,120 @@ def test_tangents_follow_the_cast() -> None:
         x = fwd.make_dual(tp.tensor([[1.0, 2.0]]), tp.tensor([[1.0, 0.0]]))
         y, t = fwd.unpack_dual(x @ w)
     assert y.dtype == t.dtype == tp.bfloat16 and t.tolist() == [[0.5, -1.0]]
+
+
+# ---- Functions under autocast ----------------------------------------------------------------------------------------
+def product(cast, seen):
+    class Product(tp.autograd.Function):
+        @staticmethod
+        @tp.amp.custom_fwd(device_type="cpu", cast_inputs=cast)
+        def forward(ctx, a, b, more=None):
+            seen.append(("forward", a.dtype, tp.is_autocast_enabled(), more))
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        @tp.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            out = g @ b.mT
+            seen.append(("backward", out.dtype, tp.is_autocast_enabled()))
+            return out, a.mT @ g, None
+
+    return Product.apply
+
+
+@pytest.mark.parametrize("dtype", [tp.bfloat16, tp.float16])
+@pytest.mark.parametrize("around_backward", [True, False])
+def test_backward_runs_under_the_autocast_of_its_forward(dtype, around_backward: bool) -> None:
+    seen: list = []
+    a = tp.ones(2, 2, requires_grad=True)
+    with tp.autocast("cpu", dtype=dtype):
+        y = product(None, seen)(a, tp.ones(2, 2))
+    with tp.autocast("cpu", enabled=around_backward):
+        y.sum().backward()
+    assert y.dtype == dtype and a.grad.dtype == tp.float32 and a.grad.tolist() == [[2.0, 2.0]] * 2
+    assert seen == [("forward", tp.float32, True, None), ("backward", dtype, True)]
+    with tp.autocast("cpu"):
+        with tp.autocast("cpu", enabled=False):
+            z = product(None, seen)(a, tp.ones(2, 2))
+        z.sum().backward()
+    assert seen[2:] == [("forward", tp.float32, False, None), ("backward", tp.float32, False)]
+
+
+@pytest.mark.parametrize("cast", [tp.float32, tp.bfloat16, tp.float64])
+def test_inputs_cast_for_a_forward_without_autocast(cast) -> None:
+    seen: list = []
+    run = product(cast, seen)
+    a, half = tp.ones(2, 2, requires_grad=True), tp.ones(2, 2, dtype=tp.float16)
+    more = [half, {"k": (half.double(), half.int(), "s")}]
+    with tp.autocast("cpu"):
+        y = run(a, a, more)
+    y.sum().backward()
+    (_, dtype, on, got), (_, backward, backward_on) = seen
+    assert (dtype, on, backward, backward_on, y.dtype) == (cast, False, cast, False, cast)
+    assert type(got) is list and got[0].dtype == cast and type(got[1]["k"]) is tuple
+    assert [t.dtype for t in got[1]["k"][:2]] == [tp.float64, tp.int32] and got[1]["k"][2] == "s"
+    assert a.grad.dtype == tp.float32
+    del seen[:]
+    run(a, a, more).sum().backward()  # without autocast nothing is cast
+    assert seen[0][1:3] == (tp.float32, False) and seen[0][3] is more and seen[1] == ("backward", tp.float32, False)
+
+
+def test_custom_bwd_without_custom_fwd() -> None:
+    class Alone(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 1
+
+        @staticmethod
+        @tp.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match="custom_bwd: AloneBackward does not know .* custom_fwd"):
+        Alone.apply(tp.ones(1, requires_grad=True)).backward()
+    with pytest.raises(TypeError, match="device_type"):
+        tp.amp.custom_fwd(lambda ctx, a: a)
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        tp.amp.custom_bwd(device_type=3)
+    with pytest.raises(RuntimeError, match="only device_type 'cpu'"):
+        tp.amp.custom_fwd(device_type="cuda")
+
+
+def test_a_dtype_that_autocast_has_not() -> None:
+    for dtype in (tp.float32, tp.int32, tp.complex64):
+        with pytest.warns(UserWarning, match="dtype must be bfloat16 or float16, got .*; autocast is off"):
+            block = tp.autocast("cpu", dtype=dtype)
+        with block:
+            assert not tp.is_autocast_enabled() and (ones(SQUARE) @ ones(SQUARE)).dtype == tp.float32
+    with pytest.raises(ValueError, match="device_type"):
+        tp.autocast(3)
+
+
+def test_switches_of_the_thread() -> None:
+    try:
+        tp.set_autocast_dtype("cpu", tp.float16)
+        tp.set_autocast_enabled("cpu", True)
+        assert (ones(SQUARE) @ ones(SQUARE)).dtype == tp.float16
+    finally:
+        tp.set_autocast_enabled("cpu", False)
+        tp.set_autocast_dtype("cpu", tp.bfloat16)
+    assert not tp.is_autocast_enabled()
+    with pytest.raises(RuntimeError, match="bfloat16 or float16"):
+        tp.set_autocast_dtype("cpu", tp.float32)
+    assert tp.amp.is_autocast_available("cpu") and not tp.amp.is_autocast_available("cuda")
+
+
+def test_there_is_no_cache_of_casts() -> None:
+    assert tp.is_autocast_cache_enabled() is False
+    tp.set_autocast_cache_enabled(False)
+    tp.clear_autocast_cache()
+    with pytest.raises(RuntimeError, match="no cache"):
+        tp.set_autocast_cache_enabled(True)
+    w = ones(SQUARE).requires_grad_()
+    with tp.autocast("cpu"):
+        before = w @ w
+        with tp.no_grad():
+            w.add_(1)
+        assert (w @ w)[0, 0].item() == 16.0 and before[0, 0].item() == 4.0

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-# A timer's SIGINT arrives in the middle. What comes after shows that memory is whole: a small factorisation is right, and
-# the process ends with its own exit code, whatever still runs.
+# A timer's SIGINT arrives in the middle. What comes after shows that memory is whole: a small factorisation is right,
+# and the process ends with its own exit code, whatever still runs.
 PROGRAM = """
 import signal, sys, time
 import tensorplay as tp

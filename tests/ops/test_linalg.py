@@ -180,3 +180,25 @@ def test_products_of_reflections():
     assert tp.autograd.gradcheck(tp.linalg.householder_product, (x, t))
     with pytest.raises(ValueError, match="at least as many rows as columns"):
         tp.linalg.householder_product(tp.ones(2, 3), tp.ones(2))
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.complex64, tp.complex128])
+@pytest.mark.parametrize(
+    "op", ["svd", "svdvals", "eig", "eigvals", "pinv", "cond", "matrix_rank", "eigh", "eigvalsh", "lstsq"]
+)
+def test_values_that_are_not_finite_are_refused_where_lapack_iterates(op: str, dtype: tp.dtype, bad: float) -> None:
+    """Its loop need not end on them, and a loop inside LAPACK cannot be interrupted."""
+    a = tp.tensor([[1e-8, 88.8, -0.5], [bad, bad, 88.8], [-0.5, -1e-30, -1e-30]], dtype=dtype)
+    f = getattr(tp.linalg, op)
+    call = (lambda m: f(m, tp.ones(*m.shape[:-1], 1, dtype=dtype))) if op == "lstsq" else f
+    with pytest.raises(tp.linalg.LinAlgError, match="holds NaN or infinite values"):
+        call(a)
+    with pytest.raises(tp.linalg.LinAlgError, match="matrix 1 of the batch"):
+        call(tp.stack([tp.eye(3, dtype=dtype), a]))
+
+
+def test_the_triangle_that_is_not_read_may_hold_anything() -> None:
+    a = tp.tensor([[2.0, float("nan")], [1.0, 3.0]])
+    want = np.linalg.eigvalsh([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(tp.linalg.eigvalsh(a).numpy(), want, rtol=1e-6)

@@ -570,40 +570,42 @@ PyMethodDef functions_top[] = {
      "clamp_max(input, max)\n"
      "--\n"
      "\n"
-     "Input where it does not exceed max, else max; the bound itself passes the gradient to input.\n"
+     "Input where it does not exceed max, else max, NaN where either is NaN; the bound itself\n"
+     "passes the gradient to input.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  max: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input > max, 0, 1)\n"
-     "  d max = where(input > max, 1, 0)"},
+     "  d input = where(input <= max or isnan(input), 1, 0)\n"
+     "  d max = where(input <= max or isnan(input), 0, 1)"},
     {"clamp_max_", fast(clamp_max_inplace_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp_max_(input, max)\n"
      "--\n"
      "\n"
-     "Input where it does not exceed max, else max; the bound itself passes the gradient to input.\n"
-     "In place: self is overwritten and returned."},
+     "Input where it does not exceed max, else max, NaN where either is NaN; the bound itself\n"
+     "passes the gradient to input. In place: self is overwritten and returned."},
     {"clamp_min", fast(clamp_min_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp_min(input, min)\n"
      "--\n"
      "\n"
-     "Input where it is at least min, else min; at equality the gradient is input's.\n"
+     "Input where it is at least min, else min, NaN where either is NaN; at equality the gradient\n"
+     "is input's.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  min: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input < min, 0, 1)\n"
-     "  d min = where(input < min, 1, 0)"},
+     "  d input = where(input >= min or isnan(input), 1, 0)\n"
+     "  d min = where(input >= min or isnan(input), 0, 1)"},
     {"clamp_min_", fast(clamp_min_inplace_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp_min_(input, min)\n"
      "--\n"
      "\n"
-     "Input where it is at least min, else min; at equality the gradient is input's. In place:\n"
-     "self is overwritten and returned."},
+     "Input where it is at least min, else min, NaN where either is NaN; at equality the gradient\n"
+     "is input's. In place: self is overwritten and returned."},
     {"copysign", fast(copysign_function), METH_FASTCALL | METH_KEYWORDS,
      "copysign(input, other)\n"
      "--\n"
@@ -870,40 +872,42 @@ PyMethodDef methods[] = {
      "clamp_max($self, max)\n"
      "--\n"
      "\n"
-     "Input where it does not exceed max, else max; the bound itself passes the gradient to input.\n"
+     "Input where it does not exceed max, else max, NaN where either is NaN; the bound itself\n"
+     "passes the gradient to input.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  max: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input > max, 0, 1)\n"
-     "  d max = where(input > max, 1, 0)"},
+     "  d input = where(input <= max or isnan(input), 1, 0)\n"
+     "  d max = where(input <= max or isnan(input), 0, 1)"},
     {"clamp_max_", fast(clamp_max_inplace), METH_FASTCALL | METH_KEYWORDS,
      "clamp_max_($self, max)\n"
      "--\n"
      "\n"
-     "Input where it does not exceed max, else max; the bound itself passes the gradient to input.\n"
-     "In place: self is overwritten and returned."},
+     "Input where it does not exceed max, else max, NaN where either is NaN; the bound itself\n"
+     "passes the gradient to input. In place: self is overwritten and returned."},
     {"clamp_min", fast(clamp_min_method), METH_FASTCALL | METH_KEYWORDS,
      "clamp_min($self, min)\n"
      "--\n"
      "\n"
-     "Input where it is at least min, else min; at equality the gradient is input's.\n"
+     "Input where it is at least min, else min, NaN where either is NaN; at equality the gradient\n"
+     "is input's.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  min: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input < min, 0, 1)\n"
-     "  d min = where(input < min, 1, 0)"},
+     "  d input = where(input >= min or isnan(input), 1, 0)\n"
+     "  d min = where(input >= min or isnan(input), 0, 1)"},
     {"clamp_min_", fast(clamp_min_inplace), METH_FASTCALL | METH_KEYWORDS,
      "clamp_min_($self, min)\n"
      "--\n"
      "\n"
-     "Input where it is at least min, else min; at equality the gradient is input's. In place:\n"
-     "self is overwritten and returned."},
+     "Input where it is at least min, else min, NaN where either is NaN; at equality the gradient\n"
+     "is input's. In place: self is overwritten and returned."},
     {"copysign", fast(copysign_method), METH_FASTCALL | METH_KEYWORDS,
      "copysign($self, other)\n"
      "--\n"

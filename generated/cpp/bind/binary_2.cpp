@@ -552,8 +552,8 @@ PyMethodDef functions_top[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(out == -inf, 0, exp(input - out))\n"
-     "  d other = where(out == -inf, 0, exp(other - out))"},
+     "  d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))\n"
+     "  d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))"},
     {"logaddexp2", fast(logaddexp2_function), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp2(input, other)\n"
      "--\n"
@@ -565,8 +565,8 @@ PyMethodDef functions_top[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(out == -inf, 0, exp2(input - out))\n"
-     "  d other = where(out == -inf, 0, exp2(other - out))"},
+     "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453))\n"
+     "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453))"},
     {},
 };
 
@@ -834,8 +834,8 @@ PyMethodDef methods[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(out == -inf, 0, exp(input - out))\n"
-     "  d other = where(out == -inf, 0, exp(other - out))"},
+     "  d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))\n"
+     "  d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))"},
     {"logaddexp2", fast(logaddexp2_method), METH_FASTCALL | METH_KEYWORDS,
      "logaddexp2($self, other)\n"
      "--\n"
@@ -847,8 +847,8 @@ PyMethodDef methods[] = {
      "  other: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(out == -inf, 0, exp2(input - out))\n"
-     "  d other = where(out == -inf, 0, exp2(other - out))"},
+     "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453))\n"
+     "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453))"},
     {},
 };
 }  // namespace

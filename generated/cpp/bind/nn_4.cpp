@@ -700,7 +700,7 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1.\n"
+     "upper in training, their mean otherwise. The kink at 0 belongs to that side.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -712,8 +712,8 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1. In place: self is overwritten\n"
-     "and returned."},
+     "upper in training, their mean otherwise. The kink at 0 belongs to that side. In place: self\n"
+     "is overwritten and returned."},
     {"softmax", fast(softmax_function), METH_FASTCALL | METH_KEYWORDS,
      "softmax(input, dim, *, dtype=None)\n"
      "--\n"
@@ -967,7 +967,7 @@ PyMethodDef functions_nn_functional[] = {
      "--\n"
      "\n"
      "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1.\n"
+     "upper in training, their mean otherwise. The kink at 0 belongs to that side.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -979,8 +979,8 @@ PyMethodDef functions_nn_functional[] = {
      "--\n"
      "\n"
      "The element where it is not negative; a slope times it elsewhere, drawn between lower and\n"
-     "upper in training, their mean otherwise. At 0 the slope is 1. In place: self is overwritten\n"
-     "and returned."},
+     "upper in training, their mean otherwise. The kink at 0 belongs to that side. In place: self\n"
+     "is overwritten and returned."},
     {"scaled_dot_product_attention", fast(scaled_dot_product_attention_function), METH_FASTCALL | METH_KEYWORDS,
      "scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None)\n"
      "--\n"

@@ -857,7 +857,7 @@ PyMethodDef functions_special[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
+     "  d input = where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input))"},
     {"log1p", fast(log1p_function), METH_FASTCALL | METH_KEYWORDS,
      "log1p(input)\n"
      "--\n"

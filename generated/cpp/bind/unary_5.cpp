@@ -867,7 +867,7 @@ PyMethodDef functions_nn_functional[] = {
      "  lambd: float, default 0.5\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(input > lambd, 1, where(input < -lambd, 1, 0))\n"
+     "  d input = where(abs(input) <= lambd, 0, 1)\n"
      "\n"
      "Special values:\n"
      "  input = 0.5, d_input = 0\n"

@@ -24,8 +24,9 @@ void add_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
+  const T c0 = m::conj(alpha);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(alpha), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(c0, g[i]);
 }
 
 // atan2: out = atan2(input, other)
@@ -46,8 +47,8 @@ void atan2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
-      other[i] / (m::square(input[i]) + m::square(other[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
+      m::strong_mul(other[i] / (m::square(input[i]) + m::square(other[i])), g[i]));
 }
 
 // atan2, gradient of other: strong_mul(where(input == 0 and other == 0, 0, -input / (input**2 + other**2)), g)
@@ -58,8 +59,8 @@ void atan2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
-      (-input[i]) / (m::square(input[i]) + m::square(other[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] == T(0)), T(0),
+      m::strong_mul((-input[i]) / (m::square(input[i]) + m::square(other[i])), g[i]));
 }
 
 // bce_logits: out = (1 - target) * input + logaddexp(-input, 0)
@@ -134,6 +135,26 @@ void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::maximum(m::log1p(-input[i]),
       T(-100)) - m::maximum(m::log(input[i]), T(-100)), g[i]);
+}
+
+// bce_probs, gradients of input, target at once
+template <class T>
+void bce_probs_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  const T* g = reinterpret_cast<const T*>(data[2]);
+  const T* input = reinterpret_cast<const T*>(data[3]);
+  const T* target = reinterpret_cast<const T*>(data[4]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = m::log(input[i]);
+    const T s1 = T(1) - input[i];
+    const T s0 = m::log1p(-input[i]);
+    to[i] = m::strong_mul(m::where<T>(s2 < T(-100), T(0), m::where<T>(s2 == T(-100), (T(-0.5) * target[i]) / input[i],
+        (-target[i]) / input[i])) - m::where<T>(s0 < T(-100), T(0), m::where<T>(s0 == T(-100),
+        (T(-0.5) * (T(1) - target[i])) / s1, (target[i] - T(1)) / s1)), g[i]);
+    to1[i] = m::strong_mul(m::maximum(s0, T(-100)) - m::maximum(s2, T(-100)), g[i]);
+  }
 }
 
 // chebyshev_t: out = chebyshev_t(x, degree, order)
@@ -232,17 +253,17 @@ void chebyshev_w_vjp_x(std::int64_t n, char* const* data, const Scalar* params) 
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::chebyshev_w(x[i], degree[i], c0), g[i]);
 }
 
-// clamp_max: out = where(input > max, max, input)
+// clamp_max: out = where(input <= max or isnan(input), input, max)
 template <class T>
 void clamp_max(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* max = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > max[i], max[i], input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), input[i], max[i]);
 }
 
-// clamp_max, gradient of input: strong_mul(where(input > max, 0, 1), g)
+// clamp_max, gradient of input: strong_mul(where(input <= max or isnan(input), 1, 0), g)
 template <class T>
 void clamp_max_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -250,10 +271,10 @@ void clamp_max_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > max[i], T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), g[i], T(0));
 }
 
-// clamp_max, gradient of max: strong_mul(where(input > max, 1, 0), g)
+// clamp_max, gradient of max: strong_mul(where(input <= max or isnan(input), 0, 1), g)
 template <class T>
 void clamp_max_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -261,20 +282,20 @@ void clamp_max_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* max = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > max[i], T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= max[i]) | m::isnan(input[i]), T(0), g[i]);
 }
 
-// clamp_min: out = where(input < min, min, input)
+// clamp_min: out = where(input >= min or isnan(input), input, min)
 template <class T>
 void clamp_min(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* min = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < min[i], min[i], input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), input[i], min[i]);
 }
 
-// clamp_min, gradient of input: strong_mul(where(input < min, 0, 1), g)
+// clamp_min, gradient of input: strong_mul(where(input >= min or isnan(input), 1, 0), g)
 template <class T>
 void clamp_min_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -282,10 +303,10 @@ void clamp_min_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < min[i], T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), g[i], T(0));
 }
 
-// clamp_min, gradient of min: strong_mul(where(input < min, 1, 0), g)
+// clamp_min, gradient of min: strong_mul(where(input >= min or isnan(input), 0, 1), g)
 template <class T>
 void clamp_min_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -293,7 +314,7 @@ void clamp_min_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* min = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < min[i], T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) | m::isnan(input[i]), T(0), g[i]);
 }
 
 // copysign: out = copysign(input, other)
@@ -376,8 +397,7 @@ void fmax_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= other[i]) | m::isnan(other[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= other[i]) | m::isnan(other[i]), g[i], T(0));
 }
 
 // fmax, gradient of other: strong_mul(where(input >= other or isnan(other), 0, 1), g)
@@ -388,8 +408,7 @@ void fmax_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= other[i]) | m::isnan(other[i]),
-      T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= other[i]) | m::isnan(other[i]), T(0), g[i]);
 }
 
 // fmin: out = fmin(input, other)
@@ -410,8 +429,7 @@ void fmin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] <= other[i]) | m::isnan(other[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= other[i]) | m::isnan(other[i]), g[i], T(0));
 }
 
 // fmin, gradient of other: strong_mul(where(input <= other or isnan(other), 0, 1), g)
@@ -422,8 +440,7 @@ void fmin_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] <= other[i]) | m::isnan(other[i]),
-      T(0), T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] <= other[i]) | m::isnan(other[i]), T(0), g[i]);
 }
 
 // fmod: out = fmod(input, other)
@@ -462,6 +479,7 @@ extern const LoopSet binary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_probs<float>, bce_probs<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_input<float>, bce_probs_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjp_target<float>, bce_probs_vjp_target<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_probs_vjps<float>, bce_probs_vjps<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_t<float>, chebyshev_t<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_t_vjp_x<float>, chebyshev_t_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, chebyshev_u<float>, chebyshev_u<double>, nullptr, nullptr}},

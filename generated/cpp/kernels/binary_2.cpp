@@ -177,8 +177,8 @@ void hypot_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* out = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), input[i] / out[i]),
-      g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(out[i] == T(0), T(0), m::strong_mul(input[i] / out[i],
+      g[i]));
 }
 
 // hypot, gradient of other: strong_mul(where(out == 0, 0, other / out), g)
@@ -189,8 +189,8 @@ void hypot_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* other = reinterpret_cast<const T*>(data[2]);
   const T* out = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] == T(0), T(0), other[i] / out[i]),
-      g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(out[i] == T(0), T(0), m::strong_mul(other[i] / out[i],
+      g[i]));
 }
 
 // igamma: out = igamma(input, other)
@@ -361,6 +361,22 @@ void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(m::conj((T(0.6931471805599453) * m::exp2(other[i])) * input[i]), g[i]);
 }
 
+// ldexp, gradients of input, other at once
+template <class T>
+void ldexp_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  const T* g = reinterpret_cast<const T*>(data[2]);
+  const T* input = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[4]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::exp2(other[i]);
+    to[i] = m::strong_mul(s0, g[i]);
+    to1[i] = m::strong_mul((T(0.6931471805599453) * s0) * input[i], g[i]);
+  }
+}
+
 // legendre_p: out = legendre_p(x, degree, order)
 template <class T>
 void legendre_p(std::int64_t n, char* const* data, const Scalar* params) {
@@ -395,28 +411,32 @@ void logaddexp(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp(input[i], other[i]);
 }
 
-// logaddexp, gradient of input: strong_mul(conj(where(out == -inf, 0, exp(input - out))), g)
+// logaddexp, gradient of input: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))), g)
 template <class T>
 void logaddexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp(input[i] - out[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(m::real(input[i]) < R(0), T(0), m::strong_mul(m::conj(T(0.5)), g[i])),
+      m::strong_mul(m::conj(m::sigmoid(input[i] - other[i])), g[i]));
 }
 
-// logaddexp, gradient of other: strong_mul(conj(where(out == -inf, 0, exp(other - out))), g)
+// logaddexp, gradient of other: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))), g)
 template <class T>
 void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp(other[i] - out[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(m::real(input[i]) < R(0), T(0), m::strong_mul(m::conj(T(0.5)), g[i])),
+      m::strong_mul(m::conj(m::sigmoid(other[i] - input[i])), g[i]));
 }
 
 // logaddexp2: out = logaddexp2(input, other)
@@ -429,28 +449,30 @@ void logaddexp2(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::logaddexp2(input[i], other[i]);
 }
 
-// logaddexp2, gradient of input: strong_mul(where(out == -inf, 0, exp2(input - out)), g)
+// logaddexp2, gradient of input: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453)), g)
 template <class T>
 void logaddexp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(input[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])),
+      m::strong_mul(m::sigmoid((input[i] - other[i]) * T(0.6931471805599453)), g[i]));
 }
 
-// logaddexp2, gradient of other: strong_mul(where(out == -inf, 0, exp2(other - out)), g)
+// logaddexp2, gradient of other: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453)), g)
 template <class T>
 void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T* out = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] ==
-      (-T(std::numeric_limits<double>::infinity())), T(0), m::exp2(other[i] - out[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isinf(input[i]) & (input[i] == other[i]),
+      m::where<T>(input[i] < T(0), T(0), m::strong_mul(T(0.5), g[i])),
+      m::strong_mul(m::sigmoid((other[i] - input[i]) * T(0.6931471805599453)), g[i]));
 }
 
 }  // namespace
@@ -487,6 +509,7 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, ldexp<float>, ldexp<double>, ldexp<c64>, ldexp<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_input<float>, ldexp_vjp_input<double>, ldexp_vjp_input<c64>, ldexp_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, ldexp_vjp_other<float>, ldexp_vjp_other<double>, ldexp_vjp_other<c64>, ldexp_vjp_other<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, ldexp_vjps<float>, ldexp_vjps<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p<float>, legendre_p<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, legendre_p_vjp_x<float>, legendre_p_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp<float>, logaddexp<double>, logaddexp<c64>, logaddexp<c128>}},

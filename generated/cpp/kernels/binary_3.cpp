@@ -25,8 +25,8 @@ void maximum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] < other[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < other[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
 }
 
 // maximum, gradient of other: strong_mul(where(other < input, 0, where(input == other, 0.5, 1)), g)
@@ -37,8 +37,8 @@ void maximum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(other[i] < input[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] < input[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
 }
 
 // minimum: out = minimum(input, other)
@@ -59,8 +59,8 @@ void minimum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > other[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > other[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
 }
 
 // minimum, gradient of other: strong_mul(where(other > input, 0, where(input == other, 0.5, 1)), g)
@@ -71,8 +71,8 @@ void minimum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(other[i] > input[i], T(0),
-      m::where<T>(input[i] == other[i], T(0.5), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] > input[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
 }
 
 // mul: out = input * other
@@ -143,13 +143,13 @@ void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(2) ? 0 : 1;
   if (!others) {
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(exponent[i] == T(0), T(0),
-        exponent[i] * input[i])), g[i]);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
+        m::strong_mul(m::conj(exponent[i] * input[i]), g[i]));
     return;
   }
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(exponent[i] == T(0), T(0),
-      exponent[i] * m::pow(input[i], exponent[i] - T(1)))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
+      m::strong_mul(m::conj(exponent[i] * m::pow(input[i], exponent[i] - T(1))), g[i]));
 }
 
 // pow, gradient of exponent: strong_mul(conj(where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))), g)
@@ -161,8 +161,8 @@ void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
   const T* exponent = reinterpret_cast<const T*>(data[3]);
   const T* out = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>((input[i] == T(0)) & ((out[i] ==
-      T(0)) | (exponent[i] == T(0))), T(0), out[i] * m::log(input[i]))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & ((out[i] == T(0)) | (exponent[i] ==
+      T(0))), T(0), m::strong_mul(m::conj(out[i] * m::log(input[i])), g[i]));
 }
 
 // remainder: out = input % other
@@ -203,9 +203,9 @@ void rsub_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
-  const T c0 = -alpha;
+  const T c0 = m::conj(-alpha);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(c0, g[i]);
 }
 
 // smooth_l1: out = where(abs(input - target) < beta, 0.5 * square(input - target) / beta, abs(input - target) - 0.5 * beta)
@@ -334,9 +334,9 @@ void sub_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
-  const T c0 = -alpha;
+  const T c0 = m::conj(-alpha);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(c0), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(c0, g[i]);
 }
 
 // xlog1py: out = xlog1py(input, other)
@@ -357,8 +357,8 @@ void xlog1py_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] <= T(-1)),
-      T(0), m::log1p(other[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] <= T(-1)), T(0),
+      m::strong_mul(m::log1p(other[i]), g[i]));
 }
 
 // xlog1py, gradient of other: strong_mul(input / (1 + other), g)
@@ -390,8 +390,8 @@ void xlogy_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] == T(0)) & (other[i] <= T(0)), T(0),
-      m::log(other[i])), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & (other[i] <= T(0)), T(0),
+      m::strong_mul(m::log(other[i]), g[i]));
 }
 
 // xlogy, gradient of other: strong_mul(input / other, g)

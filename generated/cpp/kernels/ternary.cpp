@@ -125,6 +125,27 @@ void bce_logits_weighted_vjp_pos_weight(std::int64_t n, char* const* data, const
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(target[i] * m::logaddexp(-input[i], T(0)), g[i]);
 }
 
+// bce_logits_weighted, gradients of input, target, pos_weight at once
+template <class T>
+void bce_logits_weighted_vjps(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  T* to1 = reinterpret_cast<T*>(data[1]);
+  T* to2 = reinterpret_cast<T*>(data[2]);
+  const T* g = reinterpret_cast<const T*>(data[3]);
+  const T* input = reinterpret_cast<const T*>(data[4]);
+  const T* target = reinterpret_cast<const T*>(data[5]);
+  const T* pos_weight = reinterpret_cast<const T*>(data[6]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s2 = -input[i];
+    const T s1 = pos_weight[i] - T(1);
+    const T s0 = m::logaddexp(s2, T(0));
+    to[i] = m::strong_mul(T(1) - target[i] - (m::sigmoid(s2) * (T(1) + (s1 * target[i]))), g[i]);
+    to1[i] = m::strong_mul(s1 * s0 - input[i], g[i]);
+    to2[i] = m::strong_mul(target[i] * s0, g[i]);
+  }
+}
+
 // clamp_between: out = clamp(input, min, max)
 template <class T>
 void clamp_between(std::int64_t n, char* const* data, const Scalar*) {
@@ -145,8 +166,7 @@ void clamp_between_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= min[i]) & (input[i] <= max[i]),
-      T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= min[i]) & (input[i] <= max[i]), g[i], T(0));
 }
 
 // clamp_between, gradient of min: strong_mul(where(not (input >= min or isnan(input)) and min < max, 1, 0), g)
@@ -158,8 +178,8 @@ void clamp_between_vjp_min(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(!((input[i] >=
-      min[i]) | m::isnan(input[i])) & (min[i] < max[i]), T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(!((input[i] >=
+      min[i]) | m::isnan(input[i])) & (min[i] < max[i]), g[i], T(0));
 }
 
 // clamp_between, gradient of max: strong_mul(where(not (input <= max and min <= max or isnan(input)), 1, 0), g)
@@ -171,19 +191,23 @@ void clamp_between_vjp_max(std::int64_t n, char* const* data, const Scalar*) {
   const T* min = reinterpret_cast<const T*>(data[3]);
   const T* max = reinterpret_cast<const T*>(data[4]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(!(((input[i] <= max[i]) & (min[i] <=
-      max[i])) | m::isnan(input[i])), T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(!(((input[i] <= max[i]) & (min[i] <=
+      max[i])) | m::isnan(input[i])), g[i], T(0));
 }
 
-// lerp: out = input + weight * (end - input)
+// lerp: out = where(abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))
 template <class T>
 void lerp(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* end_ = reinterpret_cast<const T*>(data[2]);
   const T* weight = reinterpret_cast<const T*>(data[3]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] + (weight[i] * (end_[i] - input[i]));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = end_[i] - input[i];
+    to[i] = m::where<T>(m::abs(weight[i]) < R(0.5), input[i] + (weight[i] * s0), end_[i] - (s0 * (T(1) - weight[i])));
+  }
 }
 
 // lerp, gradient of input: strong_mul(conj(1 - weight), g)
@@ -235,7 +259,7 @@ void masked_fill_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i] != 0, T(0), g[i]);
 }
 
 // masked_fill, gradient of value: strong_mul(conj(where(mask, 1, 0)), g)
@@ -245,7 +269,7 @@ void masked_fill_vjp_value(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* mask = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(mask[i] != 0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(mask[i] != 0, g[i], T(0));
 }
 
 // where: out = where(condition, input, other)
@@ -266,7 +290,7 @@ void where_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i] != 0, g[i], T(0));
 }
 
 // where, gradient of other: strong_mul(conj(where(condition, 0, 1)), g)
@@ -276,7 +300,7 @@ void where_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const std::uint8_t* condition = reinterpret_cast<const std::uint8_t*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::where<T>(condition[i] != 0, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(condition[i] != 0, T(0), g[i]);
 }
 
 }  // namespace
@@ -293,6 +317,7 @@ extern const LoopSet ternary_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_input<float>, bce_logits_weighted_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_target<float>, bce_logits_weighted_vjp_target<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjp_pos_weight<float>, bce_logits_weighted_vjp_pos_weight<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, bce_logits_weighted_vjps<float>, bce_logits_weighted_vjps<double>, nullptr, nullptr}},
     {{nullptr, clamp_between<std::int32_t>, clamp_between<std::int64_t>, clamp_between<std::uint64_t>, clamp_between<float>, clamp_between<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_input<float>, clamp_between_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, clamp_between_vjp_min<float>, clamp_between_vjp_min<double>, nullptr, nullptr}},

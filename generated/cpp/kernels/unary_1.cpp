@@ -302,8 +302,8 @@ void celu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T alpha = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
-      m::exp(input[i] / alpha)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), g[i],
+      m::strong_mul(m::exp(input[i] / alpha), g[i]));
 }
 
 // conj: out = conj(input)

@@ -52,9 +52,10 @@ void cubic_weight_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
     const T s2 = m::sgn(input[i]);
     const R s1 = m::abs(input[i]);
     const R s0 = R(3.75) - (R(0.75) * s1);
-    to[i] = m::strong_mul(m::where<T>(s1 <= R(1),
-        (T(1.25) * s2) * m::square(input[i]) + ((T(2) * input[i]) * (R(1.25) * s1 - R(2.25))), m::where<T>(s1 < R(2),
-        (s2 * s0 - ((T(0.75) * s2) * s1)) * s1 + (s2 * (s0 * s1 - R(6))), T(0))), g[i]);
+    to[i] = m::where<T>(s1 <= R(1),
+        m::strong_mul((T(1.25) * s2) * m::square(input[i]) + ((T(2) * input[i]) * (R(1.25) * s1 - R(2.25))), g[i]),
+        m::where<T>(s1 < R(2), m::strong_mul((s2 * s0 - ((T(0.75) * s2) * s1)) * s1 + (s2 * (s0 * s1 - R(6))), g[i]),
+        T(0)));
   }
 }
 
@@ -113,8 +114,8 @@ void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T alpha = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1),
-      m::exp(input[i]) * alpha), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), g[i],
+      m::strong_mul(m::exp(input[i]) * alpha, g[i]));
 }
 
 // entr: out = entr(input)
@@ -359,7 +360,7 @@ void gelu_tanh(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
-      (T(0.5) * input[i]) * (T(1) + m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3)))));
+      (T(0.5) * input[i]) * (T(1) + m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi<3>(input[i])))));
 }
 
 // gelu_tanh, gradient of input: strong_mul(0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input, g)
@@ -370,7 +371,7 @@ void gelu_tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi(input[i], 3))));
+    const T s0 = m::tanh(T(0.7978845608028654) * (input[i] + (T(0.044715) * m::powi<3>(input[i]))));
     to[i] = m::strong_mul(T(0.5) * (T(1) + s0) + (((T(0.3989422804014327) * (T(1) - m::square(s0))) * (T(1) + (T(0.134145) * m::square(input[i])))) * input[i]), g[i]);
   }
 }
@@ -395,8 +396,7 @@ void hardshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   const T lambd = scalar_to<T>(params[0]);
   const T c0 = -lambd;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0),
-      T(1)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] >= c0) & (input[i] <= lambd), T(0), g[i]);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(-3), T(0),
-      m::where<T>(input[i] >= T(3), T(0), T(0.16666666666666666))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(0),
+      m::strong_mul(T(0.16666666666666666), g[i])));
 }
 
 // hardswish: out = input * clamp(input + 3, 0, 6) / 6
@@ -73,8 +73,8 @@ void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
   const T min_val = scalar_to<T>(params[0]);
   const T max_val = scalar_to<T>(params[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= min_val, T(0),
-      m::where<T>(input[i] >= max_val, T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= min_val, T(0), m::where<T>(input[i] >= max_val,
+      T(0), g[i]));
 }
 
 // i0: out = i0(input)
@@ -150,15 +150,22 @@ void i1e(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
 }
 
-// i1e, gradient of input: strong_mul(where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
+// i1e, gradient of input: strong_mul(where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
 template <class T>
 void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] == T(0), T(0.5),
-      m::i0e(input[i]) - (m::i1e(input[i]) * (m::sgn(input[i]) + (T(1) / input[i])))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s3 = m::i1e(input[i]);
+    const T s2 = m::sgn(input[i]);
+    const R s1 = m::abs(input[i]);
+    const T s0 = m::square(input[i]);
+    to[i] = m::strong_mul(m::where<T>(s1 < R(0.05),
+        (T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0)))))) * m::exp(-s1) - (s2 * s3), m::i0e(input[i]) - (s3 * (s2 + (T(1) / input[i])))), g[i]);
+  }
 }
 
 // leaky_relu: out = where(input > 0, input, negative_slope * input)
@@ -179,7 +186,7 @@ void leaky_relu_vjp_input(std::int64_t n, char* const* data, const Scalar* param
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T negative_slope = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > T(0), T(1), negative_slope), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), g[i], m::strong_mul(negative_slope, g[i]));
 }
 
 // lgamma: out = lgamma(input)

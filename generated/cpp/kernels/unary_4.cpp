@@ -91,8 +91,8 @@ void nan_replaced_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(m::isnan(input[i]), T(0),
-      m::where<T>(m::isposinf(input[i]), T(0), m::where<T>(m::isneginf(input[i]), T(0), T(1)))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(m::isnan(input[i]), T(0), m::where<T>(m::isposinf(input[i]),
+      T(0), m::where<T>(m::isneginf(input[i]), T(0), g[i])));
 }
 
 // ndtr: out = ndtr(input)
@@ -242,7 +242,7 @@ void relu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(out[i] > T(0), T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(out[i] > T(0), g[i], T(0));
 }
 
 // relu6: out = where(input <= 0, 0, where(input >= 6, 6, input))
@@ -262,8 +262,8 @@ void relu6_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] <= T(0), T(0),
-      m::where<T>(input[i] >= T(6), T(0), T(1))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(0), T(0), m::where<T>(input[i] >= T(6), T(0),
+      g[i]));
 }
 
 // round: out = round(input)
@@ -302,7 +302,7 @@ void rsqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi(out[i], 3)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(-0.5) * m::powi<3>(out[i])), g[i]);
 }
 
 // scaled_modified_bessel_k0: out = scaled_modified_bessel_k0(input)

@@ -179,33 +179,30 @@ void softplus_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T s0 = beta * input[i];
-    to[i] = m::strong_mul(m::where<T>(s0 > threshold, T(1), m::sigmoid(s0)), g[i]);
+    to[i] = m::where<T>(s0 > threshold, g[i], m::strong_mul(m::sigmoid(s0), g[i]));
   }
 }
 
-// softshrink: out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+// softshrink: out = where(abs(input) <= lambd, 0, where(input > 0, input - lambd, input + lambd))
 template <class T>
 void softshrink(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > lambd, input[i] - lambd,
-      m::where<T>(input[i] < c0, input[i] + lambd, T(0)));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(T(m::abs(input[i])) <= lambd, T(0),
+      m::where<T>(input[i] > T(0), input[i] - lambd, input[i] + lambd));
 }
 
-// softshrink, gradient of input: strong_mul(where(input > lambd, 1, where(input < -lambd, 1, 0)), g)
+// softshrink, gradient of input: strong_mul(where(abs(input) <= lambd, 0, 1), g)
 template <class T>
 void softshrink_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T lambd = scalar_to<T>(params[0]);
-  const T c0 = -lambd;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > lambd, T(1),
-      m::where<T>(input[i] < c0, T(1), T(0))), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(T(m::abs(input[i])) <= lambd, T(0), g[i]);
 }
 
 // softsign_real: out = input / (1 + abs(input))
@@ -397,7 +394,7 @@ void threshold_vjp_input(std::int64_t n, char* const* data, const Scalar* params
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T threshold = scalar_to<T>(params[0]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::where<T>(input[i] > threshold, T(1), T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > threshold, g[i], T(0));
 }
 
 // trunc: out = trunc(input)

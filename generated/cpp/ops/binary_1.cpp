@@ -24,6 +24,7 @@ enum : int {
   kBceProbs,
   kBceProbsVjpInput,
   kBceProbsVjpTarget,
+  kBceProbsVjps,
   kChebyshevT,
   kChebyshevTVjpX,
   kChebyshevU,
@@ -66,8 +67,6 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
 TensorRef ge(const TensorRef& input, const TensorRef& other);
-Storage gt(const Storage& input, const Storage& other);
-TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
@@ -231,16 +230,16 @@ constexpr ElementwiseSpec kAtan2VjpOtherSpec{&Atan2Backward::schema_v1, 3};
 
 TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(other,
-      add(square(input), square(other), Scalar(1)))), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
+      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(div(other,
+      add(square(input), square(other), Scalar(1))), g));
 }
 
 TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), div(neg(input),
-      add(square(input), square(other), Scalar(1)))), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
+      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(div(neg(input), add(square(input), square(other), Scalar(1))), g));
 }
 
 TP_COLD TensorRef atan2_batched(const TensorRef& input, const TensorRef& other) {
@@ -438,6 +437,7 @@ namespace {
 constexpr ElementwiseSpec kBceProbsSpec{&BceProbsBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
+constexpr ElementwiseSpec kBceProbsVjpsSpec{&BceProbsBackward::schema_v1, 3};
 
 TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
   if (TensorRef fast = fused(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &input, &target})) return fast;
@@ -501,6 +501,13 @@ GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 2> all;
+  if (needs(*this, 0) && needs(*this, 1) &&
+      kernels::elementwise_together(kBceProbsVjpsSpec, loops[kBceProbsVjps], all, {&g, &saved(0), &saved(1)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &saved(0), &saved(1)}),
         input_shape(0), input_dtype(0));
@@ -789,9 +796,9 @@ GraphGradVec ChebyshevWBackward::apply_for_graph(std::span<const TensorRef> grad
 }
 
 // clamp_max(Tensor input, Tensor max) -> Tensor out
-//   out = where(input > max, max, input)
-//   d input = where(input > max, 0, 1)
-//   d max = where(input > max, 1, 0)
+//   out = where(input <= max or isnan(input), input, max)
+//   d input = where(input <= max or isnan(input), 1, 0)
+//   d max = where(input <= max or isnan(input), 0, 1)
 //   saves: input, max
 
 namespace {
@@ -801,14 +808,12 @@ constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
 TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(le(input, max), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
-  return strong_mul(where(gt(input, max), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(le(input, max), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef clamp_max_batched(const TensorRef& input, const TensorRef& max) {
@@ -900,9 +905,9 @@ GraphGradVec ClampMaxBackward::apply_for_graph(std::span<const TensorRef> grad_o
 }
 
 // clamp_min(Tensor input, Tensor min) -> Tensor out
-//   out = where(input < min, min, input)
-//   d input = where(input < min, 0, 1)
-//   d min = where(input < min, 1, 0)
+//   out = where(input >= min or isnan(input), input, min)
+//   d input = where(input >= min or isnan(input), 1, 0)
+//   d min = where(input >= min or isnan(input), 0, 1)
 //   saves: input, min
 
 namespace {
@@ -912,14 +917,12 @@ constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
 TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(ge(input, min), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
-  return strong_mul(where(lt(input, min), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(ge(input, min), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef clamp_min_batched(const TensorRef& input, const TensorRef& min) {
@@ -1386,14 +1389,12 @@ constexpr ElementwiseSpec kFmaxVjpOtherSpec{&FmaxBackward::schema_v1, 3};
 
 TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(ge(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(ge(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(ge(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef fmax_batched(const TensorRef& input, const TensorRef& other) {
@@ -1481,14 +1482,12 @@ constexpr ElementwiseSpec kFminVjpOtherSpec{&FminBackward::schema_v1, 3};
 
 TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_or(le(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_or(le(input, other), isnan(other)), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_or(le(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef fmin_batched(const TensorRef& input, const TensorRef& other) {

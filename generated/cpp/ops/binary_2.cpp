@@ -43,6 +43,7 @@ enum : int {
   kLdexp,
   kLdexpVjpInput,
   kLdexpVjpOther,
+  kLdexpVjps,
   kLegendreP,
   kLegendrePVjpX,
   kLogaddexp,
@@ -67,16 +68,26 @@ Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage exp2(const Storage& input);
 TensorRef exp2(const TensorRef& input);
+Storage isinf(const Storage& input);
+TensorRef isinf(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage lgamma(const Storage& input);
 TensorRef lgamma(const TensorRef& input);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage real(const Storage& input);
+TensorRef real(const TensorRef& input);
 Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
+Storage sigmoid(const Storage& input);
+TensorRef sigmoid(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -516,14 +527,14 @@ constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
 
 TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
   if (TensorRef fast = fused(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &input, &out})) return fast;
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(input, out)), g);
+  return where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(div(input, out), g));
 }
 
 TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
   if (TensorRef fast = fused(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &other, &out})) return fast;
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), div(other, out)), g);
+  return where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(div(other, out), g));
 }
 
 TP_COLD TensorRef hypot_batched(const TensorRef& input, const TensorRef& other) {
@@ -1094,6 +1105,7 @@ namespace {
 constexpr ElementwiseSpec kLdexpSpec{&LdexpBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
+constexpr ElementwiseSpec kLdexpVjpsSpec{&LdexpBackward::schema_v1, 3};
 
 TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
@@ -1188,6 +1200,13 @@ GradVec LdexpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 2> all;
+  if (needs(*this, 0) && needs(*this, 1) &&
+      kernels::elementwise_together(kLdexpVjpsSpec, loops[kLdexpVjps], all, {&g, &saved(0), &saved(1)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &saved(1)}), input_shape(0),
         input_dtype(0));
@@ -1276,25 +1295,27 @@ GraphGradVec LegendrePBackward::apply_for_graph(std::span<const TensorRef> grad_
 
 // logaddexp(Tensor input, Tensor other) -> Tensor out
 //   out = logaddexp(input, other)
-//   d input = where(out == -inf, 0, exp(input - out))
-//   d other = where(out == -inf, 0, exp(other - out))
-//   saves: input, other, out
+//   d input = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))
+//   d other = where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))
+//   saves: input, other
 
 namespace {
 constexpr ElementwiseSpec kLogaddexpSpec{&LogaddexpBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLogaddexpVjpInputSpec{&LogaddexpBackward::schema_v1, 3};
 constexpr ElementwiseSpec kLogaddexpVjpOtherSpec{&LogaddexpBackward::schema_v1, 3};
 
-TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
-  if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &out})) return fast;
-  return strong_mul(conj_of(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(input, out, Scalar(1))))), g);
+TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &other})) return fast;
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(conj_of(number<TensorRef>(Scalar(0.5))), g)), strong_mul(conj_of(sigmoid(sub(input, other, Scalar(1)))), g));
 }
 
-TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
-  if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &other, &out})) return fast;
-  return strong_mul(conj_of(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp(sub(other, out, Scalar(1))))), g);
+TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &input, &other})) return fast;
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
+      number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(conj_of(number<TensorRef>(Scalar(0.5))), g)), strong_mul(conj_of(sigmoid(sub(other, input, Scalar(1)))), g));
 }
 
 TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& other) {
@@ -1305,10 +1326,10 @@ TP_COLD TensorRef logaddexp_batched(const TensorRef& input, const TensorRef& oth
 TP_COLD void logaddexp_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), conj_of(logaddexp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(out),
-        wiring::primal(input))));
+    sum = plus(std::move(sum), conj_of(logaddexp_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input),
+        wiring::primal(other))));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), conj_of(logaddexp_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(out),
+    sum = plus(std::move(sum), conj_of(logaddexp_vjp_other(conj_of(wiring::tangent(other)), wiring::primal(input),
         wiring::primal(other))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1329,10 +1350,9 @@ TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
-    back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
     wiring::each_level({&input, &other}, {}, [&] { logaddexp_set_tangent(out, input, other); });
@@ -1357,10 +1377,10 @@ GradVec LogaddexpBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &saved(0), &saved(2)}),
+    grads[0] = fit(kernels::elementwise(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &saved(0), &saved(1)}),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &saved(1), &saved(2)}),
+    grads[1] = fit(kernels::elementwise(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &saved(0), &saved(1)}),
         input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1369,33 +1389,37 @@ GraphGradVec LogaddexpBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logaddexp_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(logaddexp_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(logaddexp_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
+    grads[1] = fit(logaddexp_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
 // logaddexp2(Tensor input, Tensor other) -> Tensor out
 //   out = logaddexp2(input, other)
-//   d input = where(out == -inf, 0, exp2(input - out))
-//   d other = where(out == -inf, 0, exp2(other - out))
-//   saves: input, other, out
+//   d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453))
+//   d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453))
+//   saves: input, other
 
 namespace {
 constexpr ElementwiseSpec kLogaddexp2Spec{&Logaddexp2Backward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLogaddexp2VjpInputSpec{&Logaddexp2Backward::schema_v1, 3};
 constexpr ElementwiseSpec kLogaddexp2VjpOtherSpec{&Logaddexp2Backward::schema_v1, 3};
 
-TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
-  if (TensorRef fast = fused(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &input, &out})) return fast;
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(input, out, Scalar(1)))), g);
+TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &input, &other})) return fast;
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
+      number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(number<TensorRef>(Scalar(0.5)), g)), strong_mul(sigmoid(mul(sub(input, other, Scalar(1)),
+      number<TensorRef>(Scalar(0.6931471805599453)))), g));
 }
 
-TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
-  if (TensorRef fast = fused(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &other, &out})) return fast;
-  return strong_mul(where(eq(out, number<TensorRef>(Scalar(-std::numeric_limits<double>::infinity()))),
-      number<TensorRef>(Scalar(std::int64_t(0))), exp2(sub(other, out, Scalar(1)))), g);
+TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &input, &other})) return fast;
+  return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
+      number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(number<TensorRef>(Scalar(0.5)), g)), strong_mul(sigmoid(mul(sub(other, input, Scalar(1)),
+      number<TensorRef>(Scalar(0.6931471805599453)))), g));
 }
 
 TP_COLD TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& other) {
@@ -1406,10 +1430,10 @@ TP_COLD TensorRef logaddexp2_batched(const TensorRef& input, const TensorRef& ot
 TP_COLD void logaddexp2_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), logaddexp2_vjp_input(wiring::tangent(input), wiring::primal(out),
-        wiring::primal(input)));
+    sum = plus(std::move(sum), logaddexp2_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other)));
   if (wiring::tangent(other))
-    sum = plus(std::move(sum), logaddexp2_vjp_other(wiring::tangent(other), wiring::primal(out),
+    sum = plus(std::move(sum), logaddexp2_vjp_other(wiring::tangent(other), wiring::primal(input),
         wiring::primal(other)));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
@@ -1430,10 +1454,9 @@ TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
     back.set_output(out->storage());
     back.set_input(0, input);
     back.set_input(1, other);
-    if (input->requires_grad()) back.save(0, input);
-    if (other->requires_grad()) back.save(1, other);
+    back.save(0, input);
+    back.save(1, other);
     wiring::attach(out, std::move(node));
-    back.save(2, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
     wiring::each_level({&input, &other}, {}, [&] { logaddexp2_set_tangent(out, input, other); });
@@ -1459,10 +1482,10 @@ GradVec Logaddexp2Backward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &saved(0),
-        &saved(2)}), input_shape(0), input_dtype(0));
+        &saved(1)}), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &saved(1),
-        &saved(2)}), input_shape(1), input_dtype(1));
+    grads[1] = fit(kernels::elementwise(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &saved(0),
+        &saved(1)}), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1470,9 +1493,9 @@ GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logaddexp2_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(logaddexp2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(logaddexp2_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
+    grads[1] = fit(logaddexp2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -182,13 +182,13 @@ class TP_API LegendrePBackward final : public FuncOp<LegendrePBackward, 2, 2> {
 };
 
 // logaddexp(Tensor input, Tensor other) -> Tensor out
-class TP_API LogaddexpBackward final : public FuncOp<LogaddexpBackward, 2, 3> {
+class TP_API LogaddexpBackward final : public FuncOp<LogaddexpBackward, 2, 2> {
  public:
   static constexpr OpSchema schema_v1{"logaddexp", "logaddexp(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
       true};
   static constexpr const char* kName = "LogaddexpBackward";
-  static constexpr std::array<const char*, 3> kSavedNames{"input", "other", "out"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
@@ -197,13 +197,13 @@ class TP_API LogaddexpBackward final : public FuncOp<LogaddexpBackward, 2, 3> {
 };
 
 // logaddexp2(Tensor input, Tensor other) -> Tensor out
-class TP_API Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 3> {
+class TP_API Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 2> {
  public:
   static constexpr OpSchema schema_v1{"logaddexp2", "logaddexp2(Tensor input, Tensor other) -> Tensor out", 1,
       Amp::Keep, true};
   static constexpr const char* kName = "Logaddexp2Backward";
-  static constexpr std::array<const char*, 3> kSavedNames{"input", "other", "out"};
-  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 

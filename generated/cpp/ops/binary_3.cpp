@@ -103,14 +103,14 @@ constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
 
 TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
 TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
 TP_COLD TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
@@ -198,14 +198,14 @@ constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
 
 TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
 TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
-  return strong_mul(where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      constant<TensorRef>(Scalar(0.5), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
 TP_COLD TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
@@ -441,17 +441,17 @@ constexpr ElementwiseSpec kPowVjpExponentSpec{&PowBackward::schema_v1, 4};
 
 TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
   if (TensorRef fast = fused(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &input, &exponent})) return fast;
-  return strong_mul(conj_of(where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(exponent, pow(input, sub(exponent,
-      number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)))))), g);
+  return where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(conj_of(mul(exponent, pow(input, sub(exponent, number<TensorRef>(Scalar(std::int64_t(1))),
+      Scalar(1))))), g));
 }
 
 TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
     const TensorRef& exponent) {
   if (TensorRef fast = fused(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &input, &exponent, &out})) return fast;
-  return strong_mul(conj_of(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
       number<TensorRef>(Scalar(std::int64_t(0)))), eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))))),
-      number<TensorRef>(Scalar(std::int64_t(0))), mul(out, log(input)))), g);
+      number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(conj_of(mul(out, log(input))), g));
 }
 
 TP_COLD TensorRef pow_batched(const TensorRef& input, const TensorRef& exponent) {
@@ -1128,8 +1128,9 @@ constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
 
 TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))), log1p(other)), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
+      number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(log1p(other), g));
 }
 
 TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
@@ -1209,8 +1210,9 @@ constexpr ElementwiseSpec kXlogyVjpOtherSpec{&XlogyBackward::schema_v1, 3};
 
 TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &input, &other})) return fast;
-  return strong_mul(where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
-      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), log(other)), g);
+  return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
+      number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(log(other),
+      g));
 }
 
 TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {

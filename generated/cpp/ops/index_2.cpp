@@ -46,6 +46,8 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
     bool accumulate);
 Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage isinf(const Storage& input);
+TensorRef isinf(const TensorRef& input);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
 Storage logical_and(const Storage& input, const Storage& other);
@@ -585,7 +587,7 @@ TensorRef scatter_means(const TensorRef& input, std::int64_t dim, const TensorRe
 //   own = where(input == 0, 1, input)
 //   others = where(src == 0, 1, src)
 //   value = scatter_reduce_value(own, dim, index, others, "prod", True)
-//   product = value * exp(scatter_add(log(own / detach(own)), dim, index, log(others / detach(others))))
+//   product = value * exp(scatter_add(where(isinf(own), 0, log(own / detach(own))), dim, index, where(isinf(others), 0, log(others / detach(others)))))
 //   zero = scatter_add(cast(input == 0, dtype(input)), dim, index, cast(src == 0, dtype(input)))
 //   rest = scatter_add(where(input == 0, input, 0), dim, index, where(src == 0, src, 0))
 //   out = product * where(zero == 0, 1, where(zero == 1, rest, 0))
@@ -599,8 +601,9 @@ V scatter_products_compose(const V& input, std::int64_t dim, const V& index, con
   const auto own = where(eq(input, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(1))), input);
   const auto others = where(eq(src, number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(1))), src);
   const auto value = scatter_reduce_value(own, dim, index, others, std::string_view("prod"), true);
-  const auto product = mul(value, exp(scatter_add(log(div(own, detach(own))), dim, index, log(div(others,
-      detach(others))))));
+  const auto product = mul(value, exp(scatter_add(where(isinf(own), number<V>(Scalar(std::int64_t(0))), log(div(own,
+      detach(own)))), dim, index, where(isinf(others), number<V>(Scalar(std::int64_t(0))), log(div(others,
+      detach(others)))))));
   const auto zero = scatter_add(cast(eq(input, number<V>(Scalar(std::int64_t(0)))), dtype(input)), dim, index,
       cast(eq(src, number<V>(Scalar(std::int64_t(0)))), dtype(input)));
   const auto rest = scatter_add(where(eq(input, number<V>(Scalar(std::int64_t(0)))), input,

@@ -33,8 +33,6 @@ Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_d
 TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
-Storage ge(const Storage& input, const Storage& other);
-TensorRef ge(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage interpolate(const Storage& input, const std::optional<Dims>& size,
@@ -350,7 +348,7 @@ TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const T
 }
 
 // rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor out
-//   out = where(input >= 0, input, input * (rand_like(input) * (upper - lower) + lower)) if training else where(input >= 0, input, input * ((lower + upper) / 2))
+//   out = where(input > 0, input, input * (rand_like(input) * (upper - lower) + lower)) if training else where(input > 0, input, input * ((lower + upper) / 2))
 
 namespace {
 constexpr OpSchema kRreluSchema{"rrelu",
@@ -361,9 +359,9 @@ template <class V>
 V rrelu_compose(const V& input, double lower, double upper, bool training) {
   if (TP_UNLIKELY(!(lower <= upper)))
     refuse(kRreluSchema.name, ErrorKind::Value, "lower={} is above upper={}", {lower, upper});
-  return (training ? where(ge(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input, add(mul(rand_like(input,
+  return (training ? where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input, add(mul(rand_like(input,
       nullptr, std::nullopt), number<V>(Scalar(upper - lower))), number<V>(Scalar(lower)), Scalar(1))))
-      : where(ge(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input,
+      : where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input,
       number<V>(Scalar(double(lower + upper) / double(std::int64_t(2)))))));
 }
 }  // namespace

@@ -23,6 +23,7 @@ enum : int {
   kBceLogitsWeightedVjpInput,
   kBceLogitsWeightedVjpTarget,
   kBceLogitsWeightedVjpPosWeight,
+  kBceLogitsWeightedVjps,
   kClampBetween,
   kClampBetweenVjpInput,
   kClampBetweenVjpMin,
@@ -387,6 +388,7 @@ constexpr ElementwiseSpec kBceLogitsWeightedSpec{&BceLogitsWeightedBackward::sch
 constexpr ElementwiseSpec kBceLogitsWeightedVjpInputSpec{&BceLogitsWeightedBackward::schema_v1, 4};
 constexpr ElementwiseSpec kBceLogitsWeightedVjpTargetSpec{&BceLogitsWeightedBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceLogitsWeightedVjpPosWeightSpec{&BceLogitsWeightedBackward::schema_v1, 3};
+constexpr ElementwiseSpec kBceLogitsWeightedVjpsSpec{&BceLogitsWeightedBackward::schema_v1, 4};
 
 TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
     const TensorRef& pos_weight) {
@@ -463,6 +465,15 @@ GradVec BceLogitsWeightedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
+  std::array<Storage, 3> all;
+  if (needs(*this, 0) && needs(*this, 1) && needs(*this, 2) &&
+      kernels::elementwise_together(kBceLogitsWeightedVjpsSpec, loops[kBceLogitsWeightedVjps], all, {&g, &saved(0),
+          &saved(1), &saved(2)})) {
+    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
+    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+    grads[2] = fit(std::move(all[2]), input_shape(2), input_dtype(2));
+    return grads;
+  }
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g,
         &saved(0), &saved(1), &saved(2)}), input_shape(0), input_dtype(0));
@@ -506,24 +517,23 @@ TensorRef clamp_between_vjp_input(const TensorRef& g, const TensorRef& input, co
     const TensorRef& max) {
   if (TensorRef fast = fused(kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, &input, &min,
       &max})) return fast;
-  return strong_mul(where(logical_and(ge(input, min), le(input, max)), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_and(ge(input, min), le(input, max)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   if (TensorRef fast = fused(kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, &input, &min,
       &max})) return fast;
-  return strong_mul(where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_and(logical_not(logical_or(ge(input, min), isnan(input))), lt(min, max)), g,
+      number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max,
     const TensorRef& min) {
   if (TensorRef fast = fused(kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, &input, &min,
       &max})) return fast;
-  return strong_mul(where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(logical_not(logical_or(logical_and(le(input, max), le(min, max)), isnan(input))), g,
+      number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef clamp_between_batched(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
@@ -602,7 +612,7 @@ GraphGradVec ClampBetweenBackward::apply_for_graph(std::span<const TensorRef> gr
 }
 
 // lerp(Tensor input, Tensor end, Tensor weight) -> Tensor out
-//   out = input + weight * (end - input)
+//   out = where(abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))
 //   d input = 1 - weight
 //   d end = weight
 //   d weight = end - input
@@ -759,14 +769,12 @@ constexpr ElementwiseSpec kMaskedFillVjpValueSpec{&MaskedFillBackward::schema_v1
 
 TensorRef masked_fill_vjp_input(const TensorRef& g, const TensorRef& mask) {
   if (TensorRef fast = fused(kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, &mask})) return fast;
-  return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(mask, number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
   if (TensorRef fast = fused(kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, &mask})) return fast;
-  return strong_mul(conj_of(where(mask, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+  return where(mask, g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef masked_fill_batched(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
@@ -871,14 +879,12 @@ constexpr ElementwiseSpec kWhereVjpOtherSpec{&WhereBackward::schema_v1, 2, 2};
 
 TensorRef where_vjp_input(const TensorRef& g, const TensorRef& condition) {
   if (TensorRef fast = fused(kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, &condition})) return fast;
-  return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+  return where(condition, g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
   if (TensorRef fast = fused(kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, &condition})) return fast;
-  return strong_mul(conj_of(where(condition, constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(condition, number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef where_batched(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {

@@ -1356,8 +1356,8 @@ constexpr ElementwiseSpec kCeluVjpInputSpec{&CeluBackward::schema_v1, 2};
 
 TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
   if (TensorRef fast = fused(kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, &input}, {alpha})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), exp(div(input, number<TensorRef>(Scalar(alpha))))), g);
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, strong_mul(exp(div(input,
+      number<TensorRef>(Scalar(alpha)))), g));
 }
 
 TP_COLD TensorRef celu_batched(const TensorRef& input, double alpha) {

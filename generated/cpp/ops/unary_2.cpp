@@ -207,16 +207,16 @@ constexpr ElementwiseSpec kCubicWeightVjpInputSpec{&CubicWeightBackward::schema_
 
 TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
-      add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
+  return where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
+      strong_mul(add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
       mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), sub(mul(number<TensorRef>(Scalar(1.25)), abs(input)),
-      number<TensorRef>(Scalar(2.25)), Scalar(1))), Scalar(1)), where(lt(abs(input),
-      number<TensorRef>(Scalar(std::int64_t(2)))), add(mul(sub(mul(sgn(input), sub(number<TensorRef>(Scalar(3.75)),
-      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1))), mul(mul(number<TensorRef>(Scalar(0.75)),
-      sgn(input)), abs(input)), Scalar(1)), abs(input)), mul(sgn(input), sub(mul(sub(number<TensorRef>(Scalar(3.75)),
-      mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1)), abs(input)),
-      number<TensorRef>(Scalar(std::int64_t(6))), Scalar(1))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+      number<TensorRef>(Scalar(2.25)), Scalar(1))), Scalar(1)), g), where(lt(abs(input),
+      number<TensorRef>(Scalar(std::int64_t(2)))), strong_mul(add(mul(sub(mul(sgn(input),
+      sub(number<TensorRef>(Scalar(3.75)), mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1))),
+      mul(mul(number<TensorRef>(Scalar(0.75)), sgn(input)), abs(input)), Scalar(1)), abs(input)), mul(sgn(input),
+      sub(mul(sub(number<TensorRef>(Scalar(3.75)), mul(number<TensorRef>(Scalar(0.75)), abs(input)), Scalar(1)),
+      abs(input)), number<TensorRef>(Scalar(std::int64_t(6))), Scalar(1))), Scalar(1)), g),
+      number<TensorRef>(Scalar(std::int64_t(0)))));
 }
 
 TP_COLD TensorRef cubic_weight_batched(const TensorRef& input) {
@@ -483,8 +483,8 @@ constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
 
 TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
   if (TensorRef fast = fused(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &input}, {alpha})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(1))), mul(exp(input), number<TensorRef>(Scalar(alpha)))), g);
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, strong_mul(mul(exp(input),
+      number<TensorRef>(Scalar(alpha))), g));
 }
 
 TP_COLD TensorRef elu_batched(const TensorRef& input, double alpha) {
@@ -1628,9 +1628,8 @@ constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1
 
 TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
   if (TensorRef fast = fused(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &input}, {lambd})) return fast;
-  return strong_mul(where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input,
-      number<TensorRef>(Scalar(lambd)))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1)))), g);
+  return where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input, number<TensorRef>(Scalar(lambd)))),
+      number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef hardshrink_batched(const TensorRef& input, double lambd) {

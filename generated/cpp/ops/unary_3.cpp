@@ -65,8 +65,6 @@ Storage digamma(const Storage& input);
 TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage eq(const Storage& input, const Storage& other);
-TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage ge(const Storage& input, const Storage& other);
@@ -111,9 +109,9 @@ constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_
 
 TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(0.16666666666666666)))), g);
+  return where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      mul(number<TensorRef>(Scalar(0.16666666666666666)), g)));
 }
 
 TP_COLD TensorRef hardsigmoid_batched(const TensorRef& input) {
@@ -304,9 +302,8 @@ constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2}
 TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
   if (TensorRef fast = fused(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &input}, {min_val,
       max_val})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
-      where(ge(input, number<TensorRef>(Scalar(max_val))), constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(max_val))), number<TensorRef>(Scalar(std::int64_t(0))), g));
 }
 
 TP_COLD TensorRef hardtanh_batched(const TensorRef& input, double min_val, double max_val) {
@@ -621,7 +618,7 @@ GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs
 
 // i1e(Tensor input) -> Tensor out
 //   out = i1e(input)
-//   d input = where(input == 0, 0.5, i0e(input) - i1e(input) * (sgn(input) + 1 / input))
+//   d input = where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input))
 //   saves: input
 
 namespace {
@@ -630,9 +627,12 @@ constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
 TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(0.5)),
-      sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      Scalar(1))), Scalar(1))), g);
+  return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), sub(mul(add(number<TensorRef>(Scalar(0.5)),
+      mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
+      add(number<TensorRef>(Scalar(0.013020833333333334)), mul(number<TensorRef>(Scalar(0.0003797743055555556)),
+      square(input)), Scalar(1))), Scalar(1))), Scalar(1)), exp(neg(abs(input)))), mul(sgn(input), i1e(input)),
+      Scalar(1)), sub(i0e(input), mul(i1e(input), add(sgn(input), div(number<TensorRef>(Scalar(std::int64_t(1))),
+      input), Scalar(1))), Scalar(1))), g);
 }
 
 TP_COLD TensorRef i1e_batched(const TensorRef& input) {
@@ -695,8 +695,8 @@ constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 
 TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
   if (TensorRef fast = fused(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &input},
       {negative_slope})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(negative_slope))), g);
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g,
+      strong_mul(number<TensorRef>(Scalar(negative_slope)), g));
 }
 
 TP_COLD TensorRef leaky_relu_batched(const TensorRef& input, double negative_slope) {

@@ -307,9 +307,9 @@ constexpr ElementwiseSpec kNanReplacedVjpInputSpec{&NanReplacedBackward::schema_
 
 TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &input})) return fast;
-  return strong_mul(where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), constant<TensorRef>(Scalar(std::int64_t(0)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(1)))))), g);
+  return where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
+      number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), number<TensorRef>(Scalar(std::int64_t(0))),
+      g)));
 }
 
 TP_COLD TensorRef nan_replaced_batched(const TensorRef& input, double none, double high, double low) {
@@ -894,8 +894,7 @@ constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
 
 TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &out})) return fast;
-  return strong_mul(where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))),
-      constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef relu_batched(const TensorRef& input) {
@@ -984,9 +983,8 @@ constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
 
 TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &input})) return fast;
-  return strong_mul(where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))),
-      number<TensorRef>(Scalar(std::int64_t(0))), where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))),
-      constant<TensorRef>(Scalar(std::int64_t(0)), dtype(g)), number<TensorRef>(Scalar(std::int64_t(1))))), g);
+  return where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))), number<TensorRef>(Scalar(std::int64_t(0))), g));
 }
 
 TP_COLD TensorRef relu6_batched(const TensorRef& input) {

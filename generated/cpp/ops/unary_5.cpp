@@ -64,6 +64,8 @@ Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
+Storage le(const Storage& input, const Storage& other);
+TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -793,8 +795,8 @@ constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2}
 TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
   if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
       threshold})) return fast;
-  return strong_mul(where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))),
-      number<TensorRef>(Scalar(std::int64_t(1))), sigmoid(mul(number<TensorRef>(Scalar(beta)), input))), g);
+  return where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))), g,
+      strong_mul(sigmoid(mul(number<TensorRef>(Scalar(beta)), input)), g));
 }
 
 TP_COLD TensorRef softplus_batched(const TensorRef& input, double beta, double threshold) {
@@ -851,8 +853,8 @@ GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_o
 }
 
 // softshrink(Tensor input, float lambd=0.5) -> Tensor out
-//   out = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
-//   d input = where(input > lambd, 1, where(input < -lambd, 1, 0))
+//   out = where(abs(input) <= lambd, 0, where(input > 0, input - lambd, input + lambd))
+//   d input = where(abs(input) <= lambd, 0, 1)
 //   saves: input, lambd
 
 namespace {
@@ -861,9 +863,7 @@ constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1
 
 TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
   if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(1))),
-      where(lt(input, number<TensorRef>(Scalar(-lambd))), constant<TensorRef>(Scalar(std::int64_t(1)), dtype(g)),
-      number<TensorRef>(Scalar(std::int64_t(0))))), g);
+  return where(le(abs(input), number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
 TP_COLD TensorRef softshrink_batched(const TensorRef& input, double lambd) {
@@ -1535,8 +1535,7 @@ constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 
 
 TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
   if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
-  return strong_mul(where(gt(input, number<TensorRef>(Scalar(threshold))), constant<TensorRef>(Scalar(std::int64_t(1)),
-      dtype(g)), number<TensorRef>(Scalar(std::int64_t(0)))), g);
+  return where(gt(input, number<TensorRef>(Scalar(threshold))), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
 TP_COLD TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
