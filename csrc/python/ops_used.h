@@ -18,6 +18,7 @@ TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices,
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
 TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
+TensorRef view(const TensorRef& input, const Dims& shape);
 TensorRef expand(const TensorRef& input, const Dims& sizes);
 TensorRef conj(const TensorRef& input);
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim);

@@ -7,6 +7,7 @@
 #include "core/parallel_for.h"
 #include "kernels/loops.h"
 #include "ops/wiring.h"
+#include "python/ops_used.h"
 #include "python/tensor_type.h"
 #include "transforms/batched.h"
 
@@ -269,17 +270,8 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
       runtime_error(
           "make_dual: Setting a forward grad that itself has a forward gradient at the same level is not supported; "
           "give the primal of the tangent, or use func.jvp, which nests");
-    // A view with the history of the primal: gradients go through it.
-    TensorRef dual = wiring::primal(t);
-    if (dual == t || dual->host_object) {
-      dual = wiring::make_view(t, t->storage(), "make_dual");
-      if (NodeBase* fn = t->grad_fn_raw())
-        dual->set_grad_fn(NodeBaseRef::share(fn), t->output_nr());
-      else if (t->requires_grad()) {
-        const Edge e = gradient_edge(t);
-        dual->set_grad_fn(NodeBaseRef::share(e.node.get()), e.nr);
-      }
-    }
+    // A recorded view: gradients go through it, and hooks and .grad of the dual are its own.
+    TensorRef dual = ops::view(t, t->sizes());
     wiring::set_tangent(dual, tangent);
     return wrap(batch::wrap(std::move(dual), levels));
   });

@@ -405,3 +405,20 @@ def test_forward_mode_off_for_a_function() -> None:
         assert fw.unpack_dual(d * 2).tangent.item() == 2.0
     with pytest.raises(TypeError, match="mode must be a bool, not int"):
         fw._set_fwd_grad_enabled(1)
+
+
+@row("6.make_dual")
+def test_a_dual_has_a_gradient_and_hooks_of_its_own() -> None:
+    x = tp.tensor([1.0, 2.0], dtype=F64, requires_grad=True)
+    seen = []
+    with fw.dual_level():
+        d = fw.make_dual(x, const(1.0, 1.0))
+        assert d.grad_fn is not None and not d.is_leaf and d._base is x
+        d.retain_grad()
+        d.register_hook(lambda g: seen.append(g.tolist()))
+        (d * 3 + x * 5).sum().backward()
+        assert d.grad.tolist() == [3.0, 3.0] and x.grad.tolist() == [8.0, 8.0] and seen == [[3.0, 3.0]]
+        gx, gd = tp.autograd.grad((d * x).sum(), (x, d))
+        assert gx.tolist() == [2.0, 4.0] and gd.tolist() == [1.0, 2.0]
+        with tp.no_grad():
+            assert fw.make_dual(x, const(1.0, 1.0)).grad_fn is None
