@@ -334,9 +334,7 @@ std::vector<TensorRef> run_pass(const Engine::Request& request) {
   for (const Edge& e : request.roots) alive.push_back(e.node);
   Pass<States> pass(request);
   struct Scope {
-    explicit Scope(PassBase* p) : before(running_pass), wanted(wanted_inputs) {
-      running_pass = p;
-    }
+    explicit Scope(PassBase* p) : before(running_pass), wanted(wanted_inputs) { running_pass = p; }
     ~Scope() {
       running_pass = before;
       wanted_inputs = wanted;

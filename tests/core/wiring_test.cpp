@@ -141,7 +141,8 @@ void view_in_place() {
   TensorRef v = half(b, 1);
   retain_grad(v);
   mul_(v, w);
-  check(grad_fn(b)->name() == "torch::autograd::CopySlices" && grad_fn(v)->name() == "AsStridedBackward0", "histories moved");
+  check(grad_fn(b)->name() == "torch::autograd::CopySlices" && grad_fn(v)->name() == "AsStridedBackward0",
+        "histories moved");
   check(values(b) == Values{2, 20, 42, 8}, "values");
   check(values(sum_grad(b, x, {true})) == Values{2, 10, 14, 2}, "d base / d x");
   check(values(sum_grad(b, w, {true})) == Values{4, 6}, "d base / d w");
