@@ -36,3 +36,11 @@ ONE, TWO, THREE = tp.ones(2), tp.ones(2, 2), tp.ones(2, 2, 2)
 def test_sizes_are_named(call: Callable[[], object], says: str) -> None:
     with pytest.raises((ValueError, RuntimeError), match=says):
         call()
+
+
+def test_numbers_of_steps_beyond_any_stack() -> None:
+    x = tp.tensor([1.0, 4.0, 9.0, 16.0])
+    assert tp.diff(x, n=2**31).shape == (0,) and tp.diff(x, n=2**62).shape == (0,)
+    assert tp.diff(tp.arange(3000.0, dtype=tp.float64), n=2500).abs().max() == 0
+    with pytest.raises(ValueError, match="matrix_power: n=-9223372036854775808"):
+        tp.matrix_power(tp.eye(2), -(2**63))

@@ -375,6 +375,8 @@ V matrix_power_compose(const V& input, std::int64_t n) {
   if (TP_UNLIKELY(!((ndim(input) >= std::int64_t(2)) && (size(input, std::int64_t(-1)) == size(input,
       std::int64_t(-2))))))
     refuse(kMatrixPowerSchema.name, ErrorKind::Value, "input must be square matrices; it has sizes {}", {shape(input)});
+  if (TP_UNLIKELY(!(n >= std::int64_t(-9223372036854775807LL))))
+    refuse(kMatrixPowerSchema.name, ErrorKind::Value, "n={} has no opposite among 64-bit numbers", {n});
   return (n == std::int64_t(0) ? add(zeros<V>(shape(input), dtype(input)), lift<V>(make_eye(size(input,
       std::int64_t(-1)), std::nullopt, dtype(input))), Scalar(1)) : (n < std::int64_t(0) ? matrix_power(inv(input), -n)
       : (n == std::int64_t(1) ? clone(input) : (floor_mod(n, std::int64_t(2)) == std::int64_t(0)

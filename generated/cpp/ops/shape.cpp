@@ -329,7 +329,7 @@ TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std
 
 // diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
 //   joined = cat((prepend, input, append), dim) if prepend != None and append != None else cat((prepend, input), dim) if prepend != None else cat((input, append), dim) if append != None else input
-//   out = input if n == 0 else diff_once(joined, dim) if n == 1 else diff(diff_once(joined, dim), n - 1, dim)
+//   out = input if n == 0 else narrow(joined, dim, 0, 0) if n >= size(joined, dim) else diff_once(joined, dim) if n == 1 else diff(diff(joined, n // 2, dim), n - n // 2, dim)
 
 namespace {
 constexpr OpSchema kDiffSchema{"diff",
@@ -345,8 +345,9 @@ V diff_compose(const V& input, std::int64_t n, std::int64_t dim, const V& prepen
   const auto joined = ((!is_absent(prepend)) && (!is_absent(append)) ? cat(std::vector<V>{prepend, input, append}, dim)
       : (!is_absent(prepend) ? cat(std::vector<V>{prepend, input}, dim) : (!is_absent(append)
       ? cat(std::vector<V>{input, append}, dim) : V(input))));
-  return (n == std::int64_t(0) ? V(input) : (n == std::int64_t(1) ? diff_once(joined, dim) : diff(diff_once(joined,
-      dim), n - std::int64_t(1), dim, V(), V())));
+  return (n == std::int64_t(0) ? V(input) : (n >= size(joined, dim) ? narrow(joined, dim, std::int64_t(0),
+      std::int64_t(0)) : (n == std::int64_t(1) ? diff_once(joined, dim) : diff(diff(joined, floor_div(n,
+      std::int64_t(2)), dim, V(), V()), n - floor_div(n, std::int64_t(2)), dim, V(), V()))));
 }
 }  // namespace
 
