@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import sys
 import types
 from pathlib import Path
 
@@ -18,7 +19,11 @@ def tool_of(name: str) -> types.ModuleType:
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    before = list(sys.path)
+    try:
+        spec.loader.exec_module(tool)
+    finally:
+        sys.path[:] = before  # a tool looks beside itself; what other tests start must not find the source tree
     return tool
 
 
