@@ -69,8 +69,8 @@ def _traffic(e: Entry, o: Overload) -> list[str]:
             text = f"{4 * fused} bytes an element in one loop, {apart} in {count} ops one by one"
             out.append(f"memory      {what}: {text}")
     gradients = [f.node for a in o.diff_args if (f := o.deriv[a.name].formula) is not None]
-    if e.elementwise and share_work(gradients):
-        read = (tensors | {r.name for r in o.sig.results}) & {i for d in gradients for i in F.names(d)}
+    read = (tensors | {r.name for r in o.sig.results}) & {i for d in gradients for i in F.names(d)}
+    if e.elementwise and share_work(gradients, len(read)):
         text = f"{4 * (len(read) + 1 + len(gradients))} bytes an element in one loop; what they share is computed once"
         out.append(f"memory      all gradients at once: {text}")
     return out

@@ -108,13 +108,17 @@ def supported(n: Node, types: Mapping[str, Type], masks: frozenset[str]) -> set[
     return ok
 
 
-MOST_TOGETHER = 6  # kMaxTogether of csrc/kernels/elementwise.cpp
+# kMaxTogether of csrc/kernels/elementwise.cpp, kMaxOperands of csrc/kernels/tiles.h
+MOST_TOGETHER, MOST_OPERANDS = 6, 16
 
 
-def share_work(gradients: Sequence[Node]) -> bool:
-    """Whether one loop for all gradients is worth its code: two of them have a costly part in common."""
+def share_work(gradients: Sequence[Node], reads: int) -> bool:
+    """Whether one loop for all gradients has room for its operands, `reads` tensors beside g, and is worth its code: two
+    of them have a costly part in common."""
+    if not 2 <= len(gradients) <= MOST_TOGETHER or len(gradients) + 1 + reads > MOST_OPERANDS:
+        return False
     shared = Counter(part for d in gradients for part in _costly(expand(d)))
-    return 2 <= len(gradients) <= MOST_TOGETHER and any(k > 1 for k in shared.values())
+    return any(k > 1 for k in shared.values())
 
 
 def _costly(n: Node) -> set[Node]:

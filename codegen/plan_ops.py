@@ -192,11 +192,11 @@ class Elementwise:
         """One loop for all gradients, where two of them share what is costly; for real elements alone, as nearly all
         are. As `gradient` otherwise."""
         x = self.x
-        if not share_work([*ds.values()]):
-            return None
         tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
         reads = tuple(i for i in tensors if any(i in names(d) for d in ds.values()))
         if any(i in self.masks or (i in x.types and x.types[i].optional) for i in reads):
+            return None
+        if not share_work([*ds.values()], len(reads)):
             return None
         name = f"{x.base}_vjps"
         comment = f"{x.base}, gradients of {', '.join(ds)} at once"

@@ -74,7 +74,7 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
 // Up to how many elements one value repeated is kept in a block.
 constexpr std::int64_t kRepeated = 1024;
 
-// How many results one loop may write (codegen/plan_ops.py makes no larger ones).
+// How many results one loop may write (codegen/plan_compute.py makes no larger ones).
 constexpr std::size_t kMaxTogether = 6;
 
 // One thread's part of a large result. An operand whose item is 0 stands still: one value, repeated in a block.
@@ -330,9 +330,8 @@ bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std
                           std::span<const Storage* const> inputs, std::span<const Scalar> params) {
   const Storage& first = *inputs[0];
   const Dtype d = first.dtype();
-  if ((d != Dtype::F32 && d != Dtype::F64) || first.wrapped_number()) return false;
-  for (const Storage* s : inputs)
-    if (s->dtype() != d || !s->is_contiguous() || !(s->sizes() == first.sizes())) return false;
+  if (TP_UNLIKELY(results.size() > kMaxTogether || results.size() + inputs.size() > kMaxOperands)) return false;
+  if ((d != Dtype::F32 && d != Dtype::F64) || first.wrapped_number() || !is_flat(spec, inputs, d)) return false;
   const Loop loop = loop_for(spec, loops, d);
   const std::int64_t n = first.numel(), item = std::int64_t(item_size(d));
   char* data[kMaxOperands];

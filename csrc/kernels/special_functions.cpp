@@ -2,7 +2,10 @@
 #include "kernels/special_functions.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
+
+#include "kernels/euler_maclaurin.h"
 
 namespace tp::special {
 namespace {
@@ -325,18 +328,6 @@ double zeta(double s, double q) {
   }
   if (q == kInf) return 0;
   // Terms one by one up to where the Euler-Maclaurin sum converges.
-  static constexpr Wide coefficients[] = {12.0L,
-                                          -720.0L,
-                                          30240.0L,
-                                          -1209600.0L,
-                                          47900160.0L,
-                                          -1.8924375803183791606e9L,
-                                          7.47242496e10L,
-                                          -2.950130727918164224e12L,
-                                          1.1646782814350067249e14L,
-                                          -4.5979787224074726105e15L,
-                                          1.8152105401943546773e17L,
-                                          -7.1661652561756670113e18L};
   Wide sum = 0, a = q;
   for (int i = 0; i < 100000 && (i < 9 || a <= 10 + s / 8); ++i, a += 1) {
     const Wide term = std::pow(a, -Wide(s));
@@ -346,8 +337,8 @@ double zeta(double s, double q) {
   const Wide last = std::pow(a, -Wide(s));
   sum += last * a / (Wide(s) - 1) + last / 2;
   Wide factor = s, power = last / a;
-  for (int k = 0; k < 12; ++k) {
-    const Wide term = factor * power / coefficients[k];
+  for (int k = 0; k < int(std::size(kEulerMaclaurin)); ++k) {
+    const Wide term = factor * power / kEulerMaclaurin[k];
     sum += term;
     if (std::fabs(term) < 1e-21L * std::fabs(sum)) break;
     factor *= (Wide(s) + 2 * k + 1) * (Wide(s) + 2 * k + 2);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
+#include "kernels/euler_maclaurin.h"
 #include "kernels/special_functions.h"
 
 namespace tp::special {
@@ -185,19 +187,6 @@ double zeta_order(double s, double q, int order) {
   if (!(s >= 1) || !(q > 0) || order < 0 || order >= kMost) return kNan;
   if (s == 1) return alternating(order) * kInf;
   if (s == kInf || q == kInf) return 0;
-  // 2 k! over the Bernoulli numbers.
-  static constexpr Wide coefficients[] = {12.0L,
-                                          -720.0L,
-                                          30240.0L,
-                                          -1209600.0L,
-                                          47900160.0L,
-                                          -1.8924375803183791606e9L,
-                                          7.47242496e10L,
-                                          -2.950130727918164224e12L,
-                                          1.1646782814350067249e14L,
-                                          -4.5979787224074726105e15L,
-                                          1.8152105401943546773e17L,
-                                          -7.1661652561756670113e18L};
   const auto power = [&](Wide base) {  // base^-(s + t)
     return exp(Series(order, -Wide(s) * std::log(base), -std::log(base)));
   };
@@ -212,10 +201,10 @@ double zeta_order(double s, double q, int order) {
   whole.over(Wide(s) - 1);
   sum.add(whole, a);
   sum.add(tail, 0.5L);
-  for (int k = 0; k < int(std::size(coefficients)); ++k) {
+  for (int k = 0; k < int(std::size(kEulerMaclaurin)); ++k) {
     tail.times(Wide(s) + 2 * k);
     tail.scale(1 / a);
-    sum.add(tail, 1 / coefficients[k]);
+    sum.add(tail, 1 / kEulerMaclaurin[k]);
     tail.times(Wide(s) + 2 * k + 1);
     tail.scale(1 / a);
   }

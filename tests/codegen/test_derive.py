@@ -15,6 +15,7 @@ from codegen import formula as F
 from codegen.evaluate import MpmathEvaluator, NumpyEvaluator
 from codegen.formula import parse, to_text
 from codegen.functions import FUNCTIONS, INTERNAL, ORDERS, POLYNOMIALS, mpmath_functions, numpy_functions
+from codegen.plan_compute import share_work
 from codegen.simplify import expand, simplify
 
 # Degrees between the steps at whole numbers, where a polynomial of the degree rounded down does not change with it, and
@@ -223,3 +224,9 @@ def test_simplify_keeps_values() -> None:
         env = {"x": rng.uniform(0.3, 2, 20), "y": rng.uniform(0.3, 2, 20)}
         a, b = ev(parse(text), env), ev(simplify(parse(text)), env)
         np.testing.assert_allclose(a, np.broadcast_to(b, a.shape), rtol=1e-12, atol=1e-12, err_msg=text)
+
+
+def test_gradients_share_a_loop_where_it_pays_and_fits() -> None:
+    both = [parse("exp(a) * b"), parse("exp(a) * c")]
+    assert share_work(both, 13) and not share_work(both, 14)  # with g and two results 16 operands, then 17
+    assert not share_work(both[:1], 2) and not share_work([parse("a * b"), parse("a * c")], 3)

@@ -112,6 +112,22 @@ def test_all_gradients_at_once_are_those_one_by_one(dtype: str, n: int) -> None:
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol={"float16": 2e-3, "float32": 1e-5}.get(dtype, 1e-13))
 
 
+def test_more_operands_than_one_loop_takes() -> None:
+    """Twelve inputs, the gradient and six results are more than there is room for: each gradient has its own loop."""
+    names = [f"a{i}" for i in range(12)]
+    many = tp.define_op(
+        f"many({', '.join(f'Tensor {n}' for n in names)}) -> Tensor out",
+        expr=f"exp({' * '.join(names[:6])}) * ({' + '.join(names[6:])})",
+        nondiff=names[6:],
+    )
+    for n in (3, 40_000):
+        xs = [tp.rand(n, dtype=tp.float64).requires_grad_(i < 6) for i in range(12)]
+        together = tp.autograd.grad(many(*xs).sum(), xs[:6])
+        for x, got in zip(xs, together, strict=False):
+            (want,) = tp.autograd.grad(many(*xs).sum(), x)
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-14)
+
+
 def test_gradients_of_operands_that_differ_in_layout() -> None:
     ratio = tp.define_op("ratio(Tensor x, Tensor y) -> Tensor out", expr="exp(x * y) / (1 + exp(x))")
     x = tp.linspace(-1, 1, 12, dtype=tp.float64).reshape(3, 4).requires_grad_()
