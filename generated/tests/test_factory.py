@@ -66,7 +66,7 @@ OPS = [
         home="internal",
         cases=({"length": 4, "size": 2, "scale": (), "dim": 0, "cubic": False, "align_corners": False},),
         forms=[
-            Form(args=(("length", "int"), ("size", "int"), ("scale", "float[]"), ("dim", "int"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+            Form(args=(("length", "int"), ("size", "int"), ("scale", "float[]"), ("dim", "int"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(

@@ -157,7 +157,7 @@ OPS = [
         out=True,
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4,), "range": (0.0, 3.0), "kind": "index"}, "source": {"shape": (4, 2), "kind": "nonzero"}, "reduce": "prod"}, {"input": {"shape": (2, 3), "kind": "distinct"}, "dim": 1, "index": {"shape": (4,), "range": (0.0, 3.0), "kind": "index"}, "source": {"shape": (2, 4), "kind": "distinct"}, "reduce": "amin"}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("source", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "source"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -195,7 +195,7 @@ OPS = [
         inplace=("masked_scatter_",),
         cases=({"input": {"shape": (2, 3)}, "mask": {"values": ((True, False, True), (False, True, False))}, "source": {"shape": (4,)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("mask", "Tensor"), ("source", "Tensor")), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("mask", "Tensor"), ("source", "Tensor")), results=("out",), diff=("input", "source"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(

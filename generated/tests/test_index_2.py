@@ -28,7 +28,7 @@ OPS = [
         inplace=("put_",),
         cases=({"input": {"shape": (3, 4)}, "index": {"values": (0, 5, 11)}, "source": {"shape": (3,)}}, {"input": {"shape": (3, 4)}, "index": {"values": (0, 5, 5)}, "source": {"shape": (3,)}, "accumulate": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("index", "Tensor"), ("source", "Tensor"), ("accumulate", "bool", False)), results=("out",), diff=("input", "source"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("index", "Tensor"), ("source", "Tensor"), ("accumulate", "bool", False)), results=("out",), diff=("input", "source"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -64,7 +64,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (5, 3), "kind": "nonzero"}, "reduce": "mean", "include_self": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -72,7 +72,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2), "kind": "distinct"}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "distinct"}, "reduce": "amax", "include_self": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -80,7 +80,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2)}, "include_self": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -88,7 +88,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2), "kind": "nonzero"}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "nonzero"}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -98,7 +98,7 @@ OPS = [
         out=True,
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "nonzero"}, "reduce": "prod"}, {"input": {"shape": (3, 2), "kind": "distinct"}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2), "kind": "distinct"}, "reduce": "amax", "include_self": False}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool", True, "kwonly")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -106,7 +106,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (2, 2), "kind": "index"}, "src": {"shape": (2, 2)}, "reduce": "sum", "include_self": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(
@@ -114,7 +114,7 @@ OPS = [
         home="internal",
         cases=({"input": {"shape": (3, 2)}, "dim": 0, "index": {"shape": (4, 2), "range": (0.0, 3.0), "kind": "index"}, "src": {"shape": (4, 2)}, "reduce": "sum", "include_self": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str"), ("include_self", "bool")), results=("out",), diff=("input", "src"), tests="tests/ops/test_scatter.py"),
         ],
     ),
     Op(

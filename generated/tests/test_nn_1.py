@@ -146,7 +146,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"theta": {"shape": (2, 2, 3)}, "size": (2, 1, 3, 4), "align_corners": True}, {"theta": {"shape": (1, 3, 4)}, "size": (1, 1, 2, 3, 2)}),
         forms=[
-            Form(args=(("theta", "Tensor"), ("size", "int[]"), ("align_corners", "bool?", None)), results=("out",), diff=("theta",), tests="tests/ops/test_composed.py"),
+            Form(args=(("theta", "Tensor"), ("size", "int[]"), ("align_corners", "bool?", None)), results=("out",), diff=("theta",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -164,7 +164,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 5, 4)}, "size": (3, 3), "scale": (), "cubic": True, "align_corners": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("cubic", "bool"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(

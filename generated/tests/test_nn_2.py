@@ -156,7 +156,7 @@ OPS = [
         home="internal",
         cases=({"like": {"shape": (2,)}, "n": 3, "align_corners": False},),
         forms=[
-            Form(args=(("like", "Tensor"), ("n", "int"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_composed.py"),
+            Form(args=(("like", "Tensor"), ("n", "int"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -164,7 +164,7 @@ OPS = [
         home="internal",
         cases=({"place": {"shape": (4,)}, "length": {"values": 3.0}, "padding": 1, "align_corners": False},),
         forms=[
-            Form(args=(("place", "Tensor"), ("length", "Tensor"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("place",), tests="tests/ops/test_composed.py"),
+            Form(args=(("place", "Tensor"), ("length", "Tensor"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("place",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -172,7 +172,7 @@ OPS = [
         home="internal",
         cases=({"place": {"shape": (4,)}, "low": -0.5, "span": {"values": 3.0}},),
         forms=[
-            Form(args=(("place", "Tensor"), ("low", "float"), ("span", "Tensor")), results=("out",), diff=("place",), tests="tests/ops/test_composed.py"),
+            Form(args=(("place", "Tensor"), ("low", "float"), ("span", "Tensor")), results=("out",), diff=("place",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -181,7 +181,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 4)}, "grid": {"values": ((((-0.45, -0.4), (0.45, 0.3)), ((-0.05, -0.3), (0.1, 0.35))),)}}, {"input": {"shape": (1, 1, 3, 4)}, "grid": {"values": ((((-0.45, -0.4), (1.2, 0.3)), ((-0.05, -1.2), (0.1, 0.35))),)}, "mode": "bicubic", "padding_mode": "border"}, {"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"values": (((((-0.4, -0.4, 0.2), (1.4, 0.3, -0.4)), ((0.2, 1.4, -1.4), (0.3, -1.3, 0.2))),),)}, "padding_mode": "reflection", "align_corners": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "str", "bilinear"), ("padding_mode", "str", "zeros"), ("align_corners", "bool?", None)), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "str", "bilinear"), ("padding_mode", "str", "zeros"), ("align_corners", "bool?", None)), results=("out",), diff=("input", "grid"), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -190,7 +190,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 4)}, "grid": {"values": ((((-0.45, -0.4), (0.45, 0.3)), ((-0.05, -0.3), (0.1, 0.35))),)}, "mode": 0, "padding": 0, "align_corners": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "int"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("mode", "int"), ("padding", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -198,7 +198,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 3, 4)}, "grid": {"values": ((((-0.5, -0.4), (0.0, 0.3)), ((0.6, 0.45), (-0.75, -0.6))),)}, "interpolation_mode": 0, "padding_mode": 0, "align_corners": True},),
         forms=[
-            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -206,7 +206,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 1, 2, 3, 2)}, "grid": {"values": (((((-0.1, -0.4, 0.2), (0.2, 0.3, -0.2)), ((-0.2, 0.35, 0.1), (0.1, -0.3, -0.1))),),)}, "interpolation_mode": 0, "padding_mode": 1, "align_corners": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("grid", "Tensor"), ("interpolation_mode", "int"), ("padding_mode", "int"), ("align_corners", "bool")), results=("out",), diff=("input", "grid"), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -251,7 +251,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "mode": "bilinear"}, {"input": {"shape": (1, 2, 4, 3)}, "size": (2, 2), "mode": "area"}, {"input": {"shape": (1, 1, 5, 4)}, "size": (3, 3), "mode": "bicubic", "antialias": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None), ("recompute_scale_factor", "bool?", None), ("antialias", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None), ("recompute_scale_factor", "bool?", None), ("antialias", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(

@@ -191,7 +191,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None), ("mode", "str", "nearest"), ("align_corners", "bool?", None)), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -200,7 +200,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -209,7 +209,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False},),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -218,7 +218,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -227,7 +227,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "align_corners": False},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -236,7 +236,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "align_corners": False}, {"input": {"shape": (1, 1, 4)}, "size": (7,), "scale": (), "align_corners": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("align_corners", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -245,7 +245,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4)},),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]?", None), ("scale_factor", "float[]?", None)), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -254,7 +254,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"grad": {"shape": (1, 2, 5, 4)}, "input_size": (1, 2, 3, 3), "scale": (), "exact": False},),
         forms=[
-            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_composed.py"),
+            Form(args=(("grad", "Tensor"), ("input_size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("grad",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -263,7 +263,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (1, 2, 3, 3)}, "size": (5, 4), "scale": (), "exact": False}, {"input": {"shape": (1, 1, 4)}, "size": (3,), "scale": (0.8,), "exact": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_composed.py"),
+            Form(args=(("input", "Tensor"), ("size", "int[]"), ("scale", "float[]"), ("exact", "bool")), results=("out",), diff=("input",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(

@@ -1,4 +1,4 @@
-"""Ops written in Python over other ops: values, edges and messages that no single NumPy call says."""
+"""Ops composed of others: values, edges and messages that no single NumPy call says."""
 
 import itertools
 import math
@@ -13,67 +13,6 @@ RNG = np.random.default_rng(0)
 
 def same(got, want, tol=1e-12):
     np.testing.assert_allclose(got.detach().numpy(), want, rtol=tol, atol=tol)
-
-
-# ---- contraction ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "equation, sizes",
-    [
-        ("ij,jk", [(2, 3), (3, 4)]),
-        ("ba,cb", [(2, 3), (4, 2)]),
-        ("ii", [(3, 3)]),
-        ("iij->j", [(3, 3, 2)]),
-        ("...i,...i->...", [(2, 1, 3), (4, 3)]),
-        ("i...,j...->...", [(2, 3), (4, 3)]),
-        ("abc,cd,de->abe", [(2, 3, 4), (4, 5), (5, 2)]),
-        ("a,b,c,d->dcba", [(2,), (3,), (2,), (2,)]),
-        ("ij->", [(2, 3)]),
-        (" i j , j -> i ", [(2, 3), (3,)]),
-        ("aBc,Bd->acd", [(2, 3, 4), (3, 5)]),
-    ],
-)
-def test_einsum(equation, sizes):
-    arrays = [RNG.normal(size=s) for s in sizes]
-    same(tp.einsum(equation, *map(tp.tensor, arrays)), np.einsum(equation, *arrays))
-
-
-def test_einsum_sublists():
-    a, b = RNG.normal(size=(2, 3)), RNG.normal(size=(3, 4))
-    same(tp.einsum(tp.tensor(a), [0, 1], tp.tensor(b), [1, 2], [0, 2]), a @ b)
-    same(tp.einsum(tp.tensor(a), [..., 5], tp.tensor(b), [5, 0], [..., 0]), a @ b)
-
-
-def test_einsum_sizes_of_one_broadcast():
-    a, b = RNG.normal(size=(2, 1)), RNG.normal(size=(3, 4))
-    same(tp.einsum("ij,jk->ik", tp.tensor(a), tp.tensor(b)), np.broadcast_to(a, (2, 3)) @ b)
-    same(tp.einsum("ij,ij->ij", tp.tensor(a), tp.tensor(b[:2, :2])), a * b[:2, :2])
-
-
-@pytest.mark.parametrize(
-    "call, says",
-    [
-        (lambda x: tp.einsum("ij,jk", x), "names 2 operands, 1"),
-        (lambda x: tp.einsum("ijk", x), r"names 3 dimensions, operand 0 has sizes \[2, 3\]"),
-        (lambda x: tp.einsum("ij->k", x), "'k' of the result"),
-        (lambda x: tp.einsum("ij->ii", x), "'i' stands twice"),
-        (lambda x: tp.einsum("ii", x), "sizes 2 and 3"),
-        (lambda x: tp.einsum("i?", x), r"'\?'"),
-        (lambda x: tp.einsum("ij,ji->", x, x), "sizes 2 and 3|sizes 3 and 2"),
-    ],
-)
-def test_einsum_messages(call, says):
-    with pytest.raises(ValueError, match=says):
-        call(tp.ones(2, 3))
-
-
-def test_tensordot_pairs():
-    a, b = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(4, 2, 5))
-    same(tp.tensordot(tp.tensor(a), tp.tensor(b), ([2, 0], [0, 1])), np.tensordot(a, b, ([2, 0], [0, 1])))
-    same(tp.tensordot(tp.tensor(a), tp.tensor(b), 0), np.tensordot(a, b, 0))
-    with pytest.raises(ValueError, match="tensordot: dimension 2 of a has size 4, dimension 1 of b size 2"):
-        tp.tensordot(tp.tensor(a), tp.tensor(b), ([2], [1]))
 
 
 # ---- shape ----------------------------------------------------------------------------------------------------------
@@ -117,114 +56,6 @@ def test_diff():
     assert tp.diff(tp.tensor(a), 3).tolist() == np.diff(a, 3).tolist()
     assert tp.diff(tp.tensor([True, False, False])).tolist() == [True, False]
     assert tp.diff(tp.ones(2), 5).tolist() == []
-
-
-# ---- writes by index ------------------------------------------------------------------------------------------------
-
-
-def scattered(base, index, src, reduce, include_self):
-    """scatter_reduce along the first dimension, one element at a time."""
-    out = base.copy()
-    for j in range(index.shape[1]):
-        for row in np.unique(index[:, j]):
-            values = list(src[index[:, j] == row, j])
-            if include_self:
-                values.insert(0, base[row, j])
-            out[row, j] = {"sum": sum, "prod": math.prod, "mean": np.mean, "amax": max, "amin": min}[reduce](values)
-    return out
-
-
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
-def test_scatter_reduce(reduce, include_self):
-    base, src = RNG.normal(size=(3, 2)), RNG.normal(size=(5, 2))
-    index = RNG.integers(0, 3, (5, 2))
-    want = scattered(base, index, src, reduce, include_self)
-    x, s, at = tp.tensor(base), tp.tensor(src), tp.tensor(index)
-    same(x.scatter_reduce(0, at, s, reduce, include_self=include_self), want)
-    y = x.clone()
-    assert y.scatter_reduce_(0, at, s, reduce, include_self=include_self) is y
-    same(y, want)
-    assert tp.autograd.gradcheck(
-        lambda x, s: x.scatter_reduce(0, at, s, reduce, include_self=include_self),
-        (x.clone().requires_grad_(), s.clone().requires_grad_()),
-    )
-    if reduce != "sum":
-        one = tp.tensor(index[:, 0])
-        same(
-            x.index_reduce(0, one, s, reduce, include_self=include_self),
-            scattered(base, np.repeat(index[:, :1], 2, 1), src, reduce, include_self),
-        )
-
-
-def test_products_with_zeros_have_gradients():
-    at = tp.tensor([0, 0, 1])
-    src = tp.tensor([0.0, 3.0, 0.0], requires_grad=True)
-    x = tp.tensor([2.0, 0.0, 5.0], requires_grad=True)
-    out = x.scatter_reduce(0, at, src, "prod")
-    assert out.tolist() == [0, 0, 5]
-    out.sum().backward()
-    assert src.grad.tolist() == [6, 0, 0]
-    assert x.grad.tolist() == [0, 0, 1]
-
-
-def test_ties_share_the_gradient():
-    x = tp.tensor([2.0], requires_grad=True)
-    src = tp.tensor([2.0, 1.0], requires_grad=True)
-    x.scatter_reduce(0, tp.tensor([0, 0]), src, "amax").backward(tp.ones(1))
-    assert x.grad.tolist() == [0.5]
-    assert src.grad.tolist() == [0.5, 0]
-
-
-def test_whole_numbers_scatter():
-    x = tp.tensor([1, 2, 3])
-    assert x.scatter_reduce(0, tp.tensor([0, 0]), tp.tensor([5, 6]), "amax").tolist() == [6, 2, 3]
-    assert x.scatter_reduce(0, tp.tensor([0, 0]), tp.tensor([5, 6]), "mean").tolist() == [4, 2, 3]
-    with pytest.raises(ValueError, match="reduce='max' is not one of"):
-        x.scatter_reduce(0, tp.tensor([0]), tp.tensor([5]), "max")
-
-
-def test_masked_scatter():
-    x, mask = tp.zeros(2, 3, dtype=tp.float64), tp.tensor([[True, False, True], [False, True, False]])
-    source = tp.tensor([1.0, 2.0, 3.0, 4.0], dtype=tp.float64)
-    assert x.masked_scatter(mask, source).tolist() == [[1, 0, 2], [0, 3, 0]]
-    assert x.masked_scatter_(mask, source) is x
-    assert x.tolist() == [[1, 0, 2], [0, 3, 0]]
-
-
-def test_put():
-    x = tp.zeros(2, 3)
-    assert x.put(tp.tensor([0, -1]), tp.tensor([1.0, 2.0])).tolist() == [[1, 0, 0], [0, 0, 2]]
-    x.put_(tp.tensor([1, 1]), tp.tensor([1.0, 2.0]), accumulate=True)
-    assert x.tolist() == [[0, 3, 0], [0, 0, 0]]
-
-
-def test_isin():
-    x = tp.arange(20)
-    assert tp.isin(x, tp.arange(3, 15)).tolist() == [3 <= k < 15 for k in range(20)]
-    assert not tp.isin(tp.tensor([math.nan]), tp.tensor([math.nan] * 9)).item()
-    assert tp.isin(x, 3, invert=True).tolist() == [k != 3 for k in range(20)]
-    assert tp.isin(3, x).item()
-    assert tp.isin(x, tp.tensor([], dtype=tp.int64)).sum().item() == 0
-
-
-def test_bags_of_embeddings():
-    table = RNG.normal(size=(6, 2))
-    w, at = tp.tensor(table), np.array([0, 2, 5, 1, 1])
-    offsets = np.array([0, 3, 3])
-    bags = [at[:3], at[3:3], at[3:]]
-    for mode, f in (
-        ("sum", lambda b: table[b].sum(0)),
-        ("mean", lambda b: table[b].mean(0) if len(b) else np.zeros(2)),
-    ):
-        same(F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode=mode), np.stack([f(b) for b in bags]))
-    got = F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode="max")
-    same(got, np.stack([table[b].max(0) if len(b) else np.zeros(2) for b in bags]))
-    weights = RNG.normal(size=5)
-    got = F.embedding_bag(tp.tensor(at), w, tp.tensor(offsets), mode="sum", per_sample_weights=tp.tensor(weights))
-    same(got[0], (table[at[:3]] * weights[:3, None]).sum(0))
-    got = F.embedding_bag(tp.tensor([[0, 1], [2, 2]]), w, mode="mean", padding_idx=1)
-    same(got, np.stack([table[0], table[2]]))
 
 
 # ---- order ----------------------------------------------------------------------------------------------------------
@@ -397,55 +228,6 @@ def test_triplets_by_any_distance():
     near = np.abs((a - p).numpy()).sum(-1)
     far = np.minimum(np.abs((a - n).numpy()).sum(-1), np.abs((p - n).numpy()).sum(-1))
     same(got, np.maximum(1 + near - far, 0).mean())
-
-
-# ---- interpolation --------------------------------------------------------------------------------------------------
-
-
-def test_interpolation():
-    a = RNG.normal(size=(1, 2, 3, 4))
-    x = tp.tensor(a, requires_grad=True)
-    np.testing.assert_array_equal(F.interpolate(x, scale_factor=2.0).detach().numpy(), a.repeat(2, 2).repeat(2, 3))
-    assert F.interpolate(x, scale_factor=(2.0, 1.5)).shape == (1, 2, 6, 6)
-    rows, cols = np.linspace(0, 2, 5), np.linspace(0, 3, 7)
-    along = np.stack([[np.interp(rows, range(3), p[:, j]) for j in range(4)] for p in a[0]]).transpose(0, 2, 1)
-    want = np.stack([[np.interp(cols, range(4), row) for row in p] for p in along])
-    same(F.interpolate(x, (5, 7), mode="bilinear", align_corners=True)[0], want)
-    same(F.upsample_bilinear(x, (5, 7))[0], want)
-    for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area"):
-        assert tp.autograd.gradcheck(lambda x, mode=mode: F.interpolate(x, (5, 3), mode=mode), (x,))
-    shrunk = F.interpolate(tp.ones(1, 1, 8, 8), (3, 3), mode="bicubic", antialias=True)
-    same(shrunk, np.ones((1, 1, 3, 3)), 1e-6)
-    with pytest.raises(ValueError, match="mode='linear' does not go with 2 dimensions"):
-        F.interpolate(x, 4, mode="linear")
-    with pytest.raises(ValueError, match="one of size and scale_factor"):
-        F.interpolate(x)
-
-
-def test_a_grid_of_the_same_places_is_the_input():
-    a = RNG.normal(size=(2, 3, 4, 5))
-    theta = tp.tensor(np.tile(np.eye(2, 3), (2, 1, 1)))
-    for align in (True, False):
-        grid = F.affine_grid(theta, (2, 3, 4, 5), align_corners=align)
-        for mode in ("bilinear", "nearest", "bicubic"):
-            same(F.grid_sample(tp.tensor(a), grid, mode, align_corners=align), a, 1e-10)
-    volume = RNG.normal(size=(1, 1, 2, 3, 4))
-    grid = F.affine_grid(tp.tensor(np.eye(3, 4)[None]), (1, 1, 2, 3, 4), align_corners=True)
-    same(F.grid_sample(tp.tensor(volume), grid, align_corners=True), volume, 1e-10)
-
-
-def test_places_outside_a_grid():
-    x = tp.tensor([[[[1.0, 2.0, 3.0]]]])
-    at = tp.tensor([[[[3.0, 0.0], [-3.0, 0.0], [1.5, 0.0]]]])
-
-    def read(padding, align):
-        return F.grid_sample(x, at, padding_mode=padding, align_corners=align).reshape(-1).tolist()
-
-    assert read("zeros", True) == [0, 0, 1.5]
-    assert read("border", True) == [3, 1, 3]
-    assert read("reflection", True) == [1, 3, 2.5]
-    with pytest.raises(ValueError, match="padding_mode='wrap'"):
-        read("wrap", True)
 
 
 # ---- draws and in-place functions -----------------------------------------------------------------------------------
@@ -770,13 +552,6 @@ def test_an_index_out_of_range_is_named_where_rows_are_shortened_too():
     for at in (3, 300, -1):
         with pytest.raises(IndexError, match=f"{at}"):
             tp.nn.functional.embedding(tp.tensor([0, at]), table, max_norm=0.5)
-
-
-def test_sizes_to_interpolate_to_are_checked():
-    x = tp.ones(1, 1, 4, 4)
-    for size in ((0, 4), (4, 4, 4)):
-        with pytest.raises((ValueError, RuntimeError), match="interpolate"):
-            tp.nn.functional.interpolate(x, size=size)
 
 
 @pytest.mark.parametrize("dims", [(2, 0), (1, 0), (-1, -3)])
