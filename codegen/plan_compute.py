@@ -113,8 +113,8 @@ MOST_TOGETHER, MOST_OPERANDS = 6, 16
 
 
 def share_work(gradients: Sequence[Node], reads: int) -> bool:
-    """Whether one loop for all gradients has room for its operands, `reads` tensors beside g, and is worth its code: two
-    of them have a costly part in common."""
+    """Whether one loop for all gradients has room for its operands, `reads` tensors beside g, and is worth its code:
+    two of them have a costly part in common."""
     if not 2 <= len(gradients) <= MOST_TOGETHER or len(gradients) + 1 + reads > MOST_OPERANDS:
         return False
     shared = Counter(part for d in gradients for part in _costly(expand(d)))
