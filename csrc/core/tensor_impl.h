@@ -78,7 +78,7 @@ struct TP_API AutogradMeta {
   TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangents
   std::uint64_t level_id = 0;  // batched: the innermost of its levels, to tell a closed one
   std::uint32_t levels = 0;  // batched: one bit a level, lowest the outermost
-  std::uint32_t history_version = 0;  // base of views: version of the memory when its history last moved
+  std::uint32_t history_version = 0;  // base of views: version of the memory from which on its history is another one
   bool retains_grad = false;
   bool has_grad_dtype = false;  // grad_dtype was set (any_grad_dtype: to None)
   bool any_grad_dtype = false;
@@ -127,7 +127,11 @@ class TP_API TensorImpl {
     return !grad_fn_ &&
         !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
   }
-  void set_requires_grad(bool v) { requires_grad_ = v; }  // leaf only; callers check
+  void set_requires_grad(bool v) {  // leaf only; callers check
+    requires_grad_ = v;
+    // Its views keep the history they have until the memory changes next.
+    if (TP_UNLIKELY(viewed_)) ensure_meta().history_version = storage_.version() + 1;
+  }
   NodeBase* grad_fn_raw() const { return grad_fn_.get(); }
   std::uint32_t output_nr() const { return output_nr_; }
   void set_grad_fn(NodeBaseRef fn, std::uint32_t output_nr) {
@@ -152,10 +156,12 @@ class TP_API TensorImpl {
   /// A value inside vmap: its storage tells logical sizes and dtype, and holds no elements. See csrc/transforms.
   bool is_batched() const { return batched_; }
   void set_batched(TensorRef physical, std::uint32_t levels, std::uint64_t level_id);
-  /// A view whose base's history moved by an in-place op after the view was made: its grad_fn has to be made anew.
+  /// A view whose base was changed, and had its history moved or cut, since the view was made: its grad_fn has to be made
+  /// anew.
   bool view_is_stale() const {
     const ViewMeta* v = meta_ ? meta_->view : nullptr;
-    return v && v->base->meta_ && v->seen_version < v->base->meta_->history_version;
+    return v && v->base->meta_ && v->seen_version < v->base->meta_->history_version &&
+        v->seen_version < storage_.version();
   }
   /// Set once a view of this tensor exists.
   bool is_viewed() const { return viewed_; }

@@ -274,7 +274,7 @@ void rebase(const TensorRef& t, NodeRef node) {
 
 Node* grad_fn(const TensorRef& t) {
   if (TP_UNLIKELY(t->view_is_stale()) && t->meta()->view->kind != ViewKind::NoGradMode &&
-      t->meta()->view->base->requires_grad()) {
+      (t->grad_fn_raw() || t->meta()->view->base->requires_grad())) {
     if (t->meta()->view->kind != ViewKind::Plain) wiring::raise_view_kind(t, true);
     views::regenerate(t);
   }

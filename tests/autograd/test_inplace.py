@@ -299,3 +299,87 @@ def test_a_gradient_has_the_sizes_that_an_in_place_view_gave(shape, change) -> N
     y.register_hook(lambda g: seen.append(g.shape))
     out.sum().backward()
     assert seen == [y.shape] and tp.equal(x.grad, tp.full(shape, 6.0, dtype=F64))
+
+
+def cut(y, x):
+    y.detach_()
+
+
+def cut_then_change(y, x):
+    y.detach_()
+    y.mul_(3)
+
+
+def change_then_cut(y, x):
+    with tp.no_grad():
+        y.mul_(3)
+    y.detach_()
+
+
+def cut_then_change_unrecorded(y, x):
+    y.detach_()
+    with tp.no_grad():
+        y.mul_(3)
+
+
+def record_then_cut(y, x):
+    y.mul_(x)
+    y.detach_()
+
+
+def new_leaf_then_change(y, x):
+    y.detach_().requires_grad_()
+    with tp.no_grad():
+        y.mul_(3)
+
+
+def cut_then_record(y, x):
+    y.detach_()
+    y.mul_(3)
+    y.mul_(x)
+
+
+# A view keeps its history until the memory changes once its base's history is cut; then it has that of the base.
+@pytest.mark.parametrize(
+    ("change", "value", "expected"),
+    [
+        (cut, [2.0, 4.0], [2.0, 2.0, 0.0]),
+        (cut_then_change, [6.0, 12.0], None),
+        (change_then_cut, [6.0, 12.0], None),
+        (cut_then_change_unrecorded, [6.0, 12.0], None),
+        (record_then_cut, [2.0, 8.0], None),
+        (new_leaf_then_change, [6.0, 12.0], None),
+        (cut_then_record, [6.0, 24.0], [6.0, 12.0, 0.0]),
+    ],
+)
+def test_views_of_a_base_whose_history_was_cut(change, value, expected) -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    v = y[:2]
+    change(y, x)
+    assert v.tolist() == value
+    assert v.requires_grad
+    assert v.grad_fn is not None
+    v.sum().backward()
+    assert (None if x.grad is None else x.grad.tolist()) == expected
+    if change is new_leaf_then_change:
+        assert y.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_views_of_a_leaf_that_begins_or_ends_to_require_gradients() -> None:
+    x = leaf(1.0, 2.0)
+    v = x[:1]
+    x.requires_grad_(False)
+    x.mul_(3)
+    v.sum().backward()
+    assert v.tolist() == [3.0]
+    assert x.grad is None
+    y = const(1.0, 2.0)
+    u, several = y[:1], y.unbind()[0]
+    y.requires_grad_()
+    with tp.no_grad():
+        y.mul_(2)
+    u.sum().backward()
+    assert y.grad.tolist() == [1.0, 0.0]
+    with pytest.raises(RuntimeError, match="multiple views"):
+        _ = several.grad_fn
