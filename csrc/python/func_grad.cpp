@@ -33,8 +33,8 @@ Owned gradient_of(GradObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
   Owned output, aux;
   {
     Recording scope;
-    for (Py_ssize_t at : self->argnums.at) {
-      const std::size_t i = std::size_t(find_argument(at, n)) + 1;
+    for (Py_ssize_t at : find_arguments(self->argnums, n)) {
+      const std::size_t i = std::size_t(at) + 1;
       trees.push_back(map_tree(args[i - 1], [&](PyObject* leaf) { return aliases.add(leaf, "grad"); }));
       call[i] = trees.back().get();
     }

@@ -56,14 +56,14 @@ PyObject* run_jvp(PyObject*, PyObject* const* args, Py_ssize_t n) {
                     Py_TYPE(primals)->tp_name);
     const Py_ssize_t count = PyTuple_GET_SIZE(primals);
     Owned chosen;  // the differentiated arguments, in the structure of the tangents
-    ArgNums nums;
+    Positions at;
     if (args[5] == Py_None) {
       chosen = Owned::share(primals);
     } else {
-      nums = parse_argnums(args[5]);
-      chosen = Owned(PyTuple_New(Py_ssize_t(nums.at.size())));
-      for (std::size_t k = 0; k < nums.at.size(); ++k) {
-        PyObject* x = PyTuple_GET_ITEM(primals, find_argument(nums.at[k], count));
+      at = find_arguments(parse_argnums(args[5]), count);
+      chosen = Owned(PyTuple_New(Py_ssize_t(at.size())));
+      for (std::size_t k = 0; k < at.size(); ++k) {
+        PyObject* x = PyTuple_GET_ITEM(primals, at[k]);
         Py_INCREF(x);
         PyTuple_SET_ITEM(chosen.get(), Py_ssize_t(k), x);
       }
@@ -82,8 +82,7 @@ PyObject* run_jvp(PyObject*, PyObject* const* args, Py_ssize_t n) {
     InlineVec<Owned, 4> duals;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(chosen.get()); ++k) {
       duals.push_back(pair_up(PyTuple_GET_ITEM(chosen.get(), k), PyTuple_GET_ITEM(tangents, k), scope.level()));
-      const Py_ssize_t at = args[5] == Py_None ? k : find_argument(nums.at[std::size_t(k)], count);
-      call[std::size_t(at) + 1] = duals.back().get();
+      call[std::size_t(at.empty() ? k : at[std::size_t(k)]) + 1] = duals.back().get();
     }
     Owned output(
         PyObject_Vectorcall(args[0], call.data() + 1, std::size_t(count) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));

@@ -8,11 +8,9 @@ namespace tp::python::func {
 ArgNums parse_argnums(PyObject* o) {
   ArgNums nums;
   const auto one = [&](PyObject* i) {
-    const Py_ssize_t v = PyLong_Check(i) && !PyBool_Check(i) ? PyLong_AsSsize_t(i) : -1;
-    if (PyErr_Occurred()) host_error();
     if (!PyLong_Check(i)) runtime_error("argnum must be int, got: ", Py_TYPE(i)->tp_name);
-    for (Py_ssize_t seen : nums.at)
-      if (seen == v) runtime_error("argnums elements must be unique, got ", v, " twice");
+    const Py_ssize_t v = PyLong_AsSsize_t(i);
+    if (PyErr_Occurred()) host_error();
     nums.at.push_back(v);
   };
   if (!PyTuple_Check(o)) {
@@ -26,9 +24,16 @@ ArgNums parse_argnums(PyObject* o) {
   return nums;
 }
 
-Py_ssize_t find_argument(Py_ssize_t at, Py_ssize_t n) {
-  if (at < -n || at >= n) runtime_error("Got argnum=", at, ", but only ", n, " positional inputs");
-  return at < 0 ? at + n : at;
+Positions find_arguments(const ArgNums& nums, Py_ssize_t n) {
+  Positions found;
+  for (Py_ssize_t at : nums.at) {
+    if (at < -n || at >= n) runtime_error("Got argnum=", at, ", but only ", n, " positional inputs");
+    const Py_ssize_t position = at < 0 ? at + n : at;
+    for (Py_ssize_t seen : found)
+      if (seen == position) runtime_error("argnums elements must be unique, got argument ", position, " twice");
+    found.push_back(position);
+  }
+  return found;
 }
 
 Owned Aliases::add(PyObject* leaf, const char* api) {
@@ -70,7 +75,7 @@ void split_aux(const char* api, Owned& result, Owned& aux) {
 
 bool followed(const Aliases& aliases, std::span<const Edge> histories, bool recording) {
   if (!recording) return false;
-  return aliases.outside || Engine::reaches_older(histories, aliases.age);
+  return aliases.outside || (!aliases.captures_nothing && Engine::reaches_older(histories, aliases.age));
 }
 
 namespace {

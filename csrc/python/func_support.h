@@ -35,15 +35,16 @@ class LevelScope {
   int number_;
 };
 
+using Positions = InlineVec<Py_ssize_t, 4>;
 /// Which arguments are differentiated: an int or a tuple of them, as the user gave it.
 struct ArgNums {
-  InlineVec<Py_ssize_t, 4> at;
+  Positions at;
   bool tuple = false;
 };
-/// Raises where `o` is no int or tuple of unique ints.
+/// Raises where `o` is no int or tuple of ints.
 ArgNums parse_argnums(PyObject* o);
-/// `at` counted from the front among `n` positional arguments.
-Py_ssize_t find_argument(Py_ssize_t at, Py_ssize_t n);
+/// The same, counted from the front among `n` positional arguments. Raises where one is none of them, or is there twice.
+Positions find_arguments(const ArgNums& nums, Py_ssize_t n);
 
 /// The differentiated tensors of a call, in the order of their leaves.
 struct Aliases {
@@ -52,6 +53,7 @@ struct Aliases {
   InlineVec<std::uint32_t, 2> levels;  // vmap levels of each
   std::uint64_t age = current_age();
   bool outside = false;  // somebody outside follows one of them
+  bool captures_nothing = false;  // the function reads, beside them, nothing that anybody follows
 
   /// The alias the function gets in place of a tensor; raises for anything else.
   Owned add(PyObject* leaf, const char* api);

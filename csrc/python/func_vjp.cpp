@@ -108,6 +108,9 @@ PyObject* run_vjp(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const bool recording = modes::grad_enabled();
     const bool has_aux = PyObject_IsTrue(args[2]) == 1;
     auto state = std::make_unique<VjpObject::State>();
+    // A pullback reads the graph it kept, which nobody but it may follow, and its cotangents.
+    if (Py_TYPE(args[0]) == &VjpType)
+      state->aliases.captures_nothing = !reinterpret_cast<VjpObject*>(args[0])->state->followed;
     Owned inputs, output, aux;
     {
       Recording scope;

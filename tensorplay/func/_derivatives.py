@@ -87,7 +87,7 @@ def jvp(
     Args:
         func: returns a tensor or a tree of tensors.
         primals: a tuple of the arguments, tensors or trees of them.
-        tangents: the same structure and sizes.
+        tangents: the same structure and sizes; each is converted to the dtype of its primal.
         strict: raise where an output does not depend on the primals, instead of giving zeros.
         has_aux: func returns (output, aux).
     Returns:
@@ -115,7 +115,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Returns:
         (output, jvp_fn): jvp_fn takes one tangent for each primal and returns the tangent of the output.
     Raises:
-        RuntimeError: func returns something else than tensors, or the tangents have other sizes than the primals.
+        RuntimeError: func returns something else than tensors, or the tangents have other sizes or dtypes than the
+            primals.
 
     Example:
         >>> from tensorplay.func import linearize
@@ -127,16 +128,20 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     # u -> u^T J is linear in u, whatever u it is recorded at; its own transpose is J.
     _, push = vjp(pull, tree_map(_zeros, output))
 
-    sizes = [tuple(x.shape) for x in tree_leaves(primals)]
+    kinds = [_kind(x) for x in tree_leaves(primals)]
 
     def jvp_fn(*tangents: Any) -> Any:
-        given = [tuple(x.shape) if isinstance(x, _C.Tensor) else type(x).__name__ for x in tree_leaves(tangents)]
-        if given != sizes or len(tangents) != len(primals):
-            wanted = f"give the structure and sizes of the primals, {sizes}"
-            raise RuntimeError(f"linearize: tangents of sizes {given}; {wanted}")
+        given = [_kind(x) for x in tree_leaves(tangents)]
+        if given != kinds or len(tangents) != len(primals):
+            wanted = f"give the structure, sizes and dtypes of the primals: {', '.join(kinds)}"
+            raise RuntimeError(f"linearize: the tangents are {', '.join(given)}; {wanted}")
         return push(tangents)[0]
 
     return output, jvp_fn
+
+
+def _kind(x: Any) -> str:
+    return f"{x.dtype} {list(x.shape)}" if isinstance(x, _C.Tensor) else type(x).__name__
 
 
 def _tensors_of(func: Callable[..., Any], *args: Any) -> Any:

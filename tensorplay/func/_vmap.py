@@ -12,7 +12,7 @@ from ._tree import tree_map
 
 def check_randomness(name: str, randomness: str) -> None:
     if randomness not in ("error", "same", "different"):
-        raise ValueError(f"{name}: Only allowed values for randomness are error, different, or same. Got {randomness}")
+        raise RuntimeError(f"{name}: Only allowed values for randomness are error, different, or same. Got {randomness}")
 
 
 def vmap(

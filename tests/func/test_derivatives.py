@@ -44,12 +44,16 @@ def test_argnums() -> None:
     assert isinstance(one, tuple) and len(one) == 1 and one[0].item() == 60.0
     both = grad(f, argnums=(2, 0))(*args)
     assert [t.item() for t in both] == [18.0, 45.0]
+    for number in (False, True):  # ints as any other
+        assert grad(f, number)(*args).item() == grad(f, int(number))(*args).item()
+        assert func.jacrev(f, number)(*args).item() == func.jacfwd(f, number)(*args).item() == grad(f, number)(*args)
 
 
-@pytest.mark.parametrize("argnums", [(0, 0), (), 3, -4, (0, 5)])
+@pytest.mark.parametrize("argnums", [(0, 0), (), 3, -4, (0, 5), (0, -3), (-1, 2), (False, 0)])
 def test_argnums_that_do_not_fit(argnums) -> None:
-    with pytest.raises(RuntimeError, match="argnum"):
-        grad(lambda a, b, c: a * b * c, argnums)(scalar(1.0), scalar(1.0), scalar(1.0))
+    for transform in (grad, grad_and_value, func.jacrev, func.jacfwd):
+        with pytest.raises(RuntimeError, match="argnum"):
+            transform(lambda a, b, c: a * b * c, argnums)(scalar(1.0), scalar(1.0), scalar(1.0))
 
 
 @pytest.mark.parametrize("argnums", ["0", 1.5, None, [0]])
@@ -383,6 +387,32 @@ def test_linearize() -> None:
     assert tp.allclose(out["p"], x * y.sin())
     with pytest.raises(RuntimeError, match="structure"):
         push(x)
+
+
+def test_linearize_gives_values_without_history() -> None:
+    x, t = const(1.0, 2.0), const(1.0, 0.5)
+    f = lambda x: x.sin().exp()  # noqa: E731
+    want = t * x.cos() * x.sin().exp()
+    _, push = linearize(f, x)
+    assert not push(t).requires_grad and tp.allclose(push(t), want)
+    rows = tp.vmap(push)(tp.eye(2, dtype=F64))
+    assert not rows.requires_grad and tp.allclose(rows.diagonal() * t, want)
+    with pytest.raises(RuntimeError, match=r"linearize: the tangents are .*float32 \[2\]; .*dtypes"):
+        push(t.float())
+    # The transpose of a pullback, made by hand.
+    _, pull = vjp(f, x)
+    value, transpose = vjp(pull, const(1.0, 1.0))
+    assert not value[0].requires_grad and not transpose((t,))[0].requires_grad
+    # What somebody outside follows keeps its history: the tangent, the primal, what the function captures.
+    followed = t.clone().requires_grad_()
+    assert tp.autograd.grad(push(followed).sum(), followed)[0].tolist() == (x.cos() * x.sin().exp()).tolist()
+    for at, k in ((x.clone().requires_grad_(), scalar(1.0)), (x, scalar(1.0).requires_grad_())):
+        _, push = linearize(lambda x: f(x) * k, at)  # noqa: B023
+        asked = at if at.requires_grad else k
+        (g,) = tp.autograd.grad(push(t).sum(), asked)
+        assert tp.allclose(g, t * f(x) * (x.cos() ** 2 - x.sin()) if asked is at else want.sum())
+    slope = grad(lambda y: linearize(f, y)[1](t).sum())(x)
+    assert tp.allclose(slope, t * f(x) * (x.cos() ** 2 - x.sin()))
 
 
 def test_hessian_vector_products() -> None:

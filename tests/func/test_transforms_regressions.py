@@ -27,9 +27,9 @@ def test_what_is_no_tensor_is_refused_by_name() -> None:
     with pytest.raises(RuntimeError, match=r"linearize\(f, \*primals\): expected .* got int"):
         func.linearize(lambda x: (x, 3), x)
     _, push = func.linearize(lambda x: x * x, x)
-    with pytest.raises(RuntimeError, match=r"linearize: tangents of sizes \[\(2,\)\]; .* primals, \[\(3,\)\]"):
+    with pytest.raises(RuntimeError, match=r"linearize: the tangents are .* \[2\]; .* primals: .* \[3\]"):
         push(tp.ones(2))
-    with pytest.raises(ValueError, match="jacfwd: Only allowed values for randomness"):
+    with pytest.raises(RuntimeError, match="jacfwd: Only allowed values for randomness"):
         func.jacfwd(lambda x: x, randomness="none")
 
 

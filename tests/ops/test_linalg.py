@@ -202,3 +202,11 @@ def test_the_triangle_that_is_not_read_may_hold_anything() -> None:
     a = tp.tensor([[2.0, float("nan")], [1.0, 3.0]])
     want = np.linalg.eigvalsh([[2.0, 1.0], [1.0, 3.0]])
     np.testing.assert_allclose(tp.linalg.eigvalsh(a).numpy(), want, rtol=1e-6)
+
+
+def test_least_squares_of_two_dtypes_is_worked_out_in_the_wider():
+    A = tp.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+    b = tp.tensor([[1.0], [2.0], [1.0 / 3.0]], dtype=tp.float64)
+    got = tp.linalg.lstsq(A, b).solution
+    assert got.dtype == tp.float64
+    np.testing.assert_allclose(got.numpy(), np.linalg.lstsq(A.double().numpy(), b.numpy(), rcond=None)[0], rtol=1e-12)

@@ -127,6 +127,12 @@ def test_zeta_in_its_exponent(s, q):
     np.testing.assert_allclose([float(slope), float(bend), float(mixed)], [float(w) for w in want], rtol=1e-12)
 
 
+def test_zeta_has_no_slope_in_its_exponent_left_of_the_origin():
+    s = tp.tensor([3.0, 3.0, 0.5], dtype=tp.float64, requires_grad=True)
+    S.zeta(s, tp.tensor([0.0, -1.5, 2.0], dtype=tp.float64)).sum().backward()
+    assert np.isnan(s.grad.numpy()).all()
+
+
 def test_zeta():
     for s, q in [(1.1, 1), (2, 1), (3, 0.25), (5, 17.5), (30, 2), (4, -2.5), (2, 1e6)]:
         got = float(S.zeta(tp.tensor(float(s), dtype=tp.float64), tp.tensor(float(q), dtype=tp.float64)))
