@@ -541,3 +541,40 @@ def test_a_tangent_is_laid_out_as_its_tensor(make: Any) -> None:
         assert tp.equal(forward_ad.unpack_dual(x).tangent.ne(0).sum(), tp.tensor(1))
         window = forward_ad.make_dual(a.view(-1).unfold(0, 2, 1), tp.arange(6.0, dtype=tp.float64).view(3, 2))
         assert forward_ad.unpack_dual(window * 1.0).tangent.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_anomaly_of_a_node_made_in_a_backward_names_both_forwards() -> None:
+    x = tp.tensor([2.0], dtype=F64, requires_grad=True)
+    with pytest.warns(UserWarning, match="Anomaly"), tp.autograd.detect_anomaly():
+        (slope,) = tp.autograd.grad((x**3).sum(), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="nan values") as raised, pytest.warns(UserWarning) as told:
+            slope.backward(tp.tensor([float("nan")], dtype=F64))
+    text = str(raised.value) + "".join(str(w.message) for w in told)
+    assert "This ran in the backward of PowBackward0. Its forward ran here:" in text
+    assert "(x**3).sum()" in text
+
+
+def test_large_gradients_that_meet_are_added() -> None:
+    n = 300_000
+    x = tp.randn(n, dtype=F64).requires_grad_()
+    y, a, b = x * 2, tp.randn(n, dtype=F64), tp.randn(n, dtype=F64)
+    ((y * a).sum() + (y * b).sum()).backward()
+    assert tp.equal(x.grad, (a + b) * 2)
+
+
+def test_a_part_of_a_tangent_that_samples_share_becomes_each_samples_own() -> None:
+    w, direction = tp.tensor([1.0, 2.0, 3.0, 4.0], dtype=F64), tp.tensor([0.1, 0.2, 0.3, 0.4], dtype=F64)
+    rows = tp.arange(12, dtype=F64).reshape(3, 4) + 1
+
+    def pushed(row):
+        def change(w):
+            c = w + row  # the value is each sample's own, the tangent one for all
+            part = c[:2]
+            part.mul_(row[:2])
+            return c * c, part * 1
+
+        return tp.func.jvp(change, (w,), (direction,))[1]
+
+    together, alone = tp.vmap(pushed)(rows), [pushed(row) for row in rows]
+    for i in range(2):
+        assert tp.allclose(together[i], tp.stack([t[i] for t in alone]))
