@@ -102,8 +102,8 @@ sanitize: deps  ## build under ASan and UBSan and run the tests there
 	  $(CONFIGURE) -B build/sanitize -DTENSORPLAY_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1"
 	@$(LOCK) cmake --build build/sanitize
 	@$(PY) tools/dev_site.py build/sanitize/site
-	@export LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" PYTHONPATH=$(ROOT)/build/sanitize/site \
-	  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	@export LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so.6)" PYTHONPATH=$(ROOT)/build/sanitize/site \
+	  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1; \
 	  $(call PYTEST,3600) -n $(JOBS) --timeout 600 $(TEST_PATHS)
 

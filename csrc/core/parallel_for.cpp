@@ -20,7 +20,7 @@ void (*poll_interrupt)() = nullptr;
 
 namespace detail {
 
-int g_threads = 0;
+std::atomic<int> g_threads = 0;  // 0: not asked for yet
 
 namespace {
 
@@ -190,17 +190,19 @@ void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, Rang
 }  // namespace detail
 
 int num_threads() {
-  if (detail::g_threads == 0) {
-    int n = 0;
+  int n = detail::g_threads.load(std::memory_order_relaxed);
+  if (n == 0) {
     if (const char* s = std::getenv("TENSORPLAY_NUM_THREADS")) n = std::atoi(s);
     if (n <= 0)
       if (const char* s = std::getenv("OMP_NUM_THREADS")) n = std::atoi(s);
     if (n <= 0) n = int(std::thread::hardware_concurrency());
-    detail::g_threads = n > 0 ? n : 1;
+    if (n <= 0) n = 1;
+    int unset = 0;  // what another thread set meanwhile stays
+    if (!detail::g_threads.compare_exchange_strong(unset, n, std::memory_order_relaxed)) n = unset;
   }
-  return detail::g_threads;
+  return n;
 }
 
-void set_num_threads(int n) { detail::g_threads = n < 1 ? 1 : n; }
+void set_num_threads(int n) { detail::g_threads.store(n < 1 ? 1 : n, std::memory_order_relaxed); }
 
 }  // namespace tp

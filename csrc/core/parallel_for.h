@@ -18,7 +18,6 @@ extern TP_API void (*poll_interrupt)();
 namespace detail {
 using RangeFn = void (*)(void* ctx, std::int64_t begin, std::int64_t end);
 TP_API void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeFn fn, void* ctx);
-extern TP_API int g_threads;
 }  // namespace detail
 
 /// Calls f(b, e) over pieces of [begin, end), each at least `grain` long (the last may be shorter). Serial below that.
