@@ -13,6 +13,7 @@ from . import derive, kinds, presence
 from . import formula as F
 from . import load as L
 from .across import across, check_kernels, kernels_reached
+from .cycles import endless
 from .errors import Diagnostics
 from .functions import FUNCTIONS
 from .holomorphic import serves_complex
@@ -87,6 +88,8 @@ def resolve(
         entry = _EntryResolver(raw, diags, world).resolve()
         if entry is not None:
             entries.append(entry)
+    bad = endless(entries, world.base, diags)
+    entries = [e for e in entries if e.op not in bad]
     across(entries, diags)
     return OpFile(diags.path, 1, tuple(entries), diags.source)
 
@@ -234,8 +237,6 @@ class _EntryResolver(Differentiation, Facts):
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
-            if self.raw.op in _always_called(f.node) and self.raw.op not in self.world.base:
-                self.fault("E406", f.loc, "composed through itself", "write it over other ops")
         self.left_out(lets, sig, callees)
         for test, _, _, shown, _ in self.raw.values.get("require", ()):
             read |= {n for f in (test, *shown) for n in F.names(f.node)}
@@ -346,14 +347,6 @@ class _EntryResolver(Differentiation, Facts):
             ):
                 out.append(r.name)
         return tuple(out)
-
-
-def _always_called(n: F.Node) -> set[str]:
-    """Functions that a formula calls whatever a condition says: an op composed through one of them never ends."""
-    if isinstance(n, F.Call) and n.func == "where" and len(n.args) == 3:
-        return _always_called(n.args[0]) | (_always_called(n.args[1]) & _always_called(n.args[2]))
-    found = {n.func} if isinstance(n, F.Call) else set()
-    return found.union(*(_always_called(c) for c in F.children(n)))
 
 
 __all__ = ["check_kernels", "default_node", "kernels_reached", "load", "load_string", "reads_values", "resolve"]
