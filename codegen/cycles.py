@@ -1,4 +1,4 @@
-"""Ops composed through themselves: which never end, and which may go deep. Knows formulas and names, no types."""
+"""Ops composed through themselves without an end. Knows formulas and names, no types."""
 
 from __future__ import annotations
 
@@ -64,26 +64,7 @@ def endless(entries: Iterable[Entry], foreign: Collection[str], diags: Diagnosti
             f, call = called[path[1]]
             loc = f.loc.at(*call.span) if f.loc.width == len(f.text) else f.loc
             hint = "write it over other ops, or call it behind a condition that fails some time"
-            diags.add("E406", loc, f"op '{op}': composed through itself: {' -> '.join(path)}", hint, [(e.loc, "the op")])
+            text = f"op '{op}': composed through itself: {' -> '.join(path)}"
+            diags.add("E406", loc, text, hint, [(e.loc, "the op")])
             bad.add(op)
     return bad
-
-
-def deep(entries: Iterable[Entry], foreign: Collection[str]) -> frozenset[str]:
-    """Ops whose composition may call itself, also by way of others: how deep it goes, values decide."""
-    calls = {
-        e.op: {n.func for o in e.overloads for f in _formulas(o) for n in F.walk(f.node) if isinstance(n, F.Call)}
-        for e in entries
-        if e.op not in foreign
-    }
-
-    def reached(op: str) -> set[str]:
-        found: set[str] = set()
-        queue = [op]
-        while queue:
-            new = (calls[queue.pop()] & calls.keys()) - found
-            found |= new
-            queue += new
-        return found
-
-    return frozenset(op for op in calls if op in reached(op))
