@@ -119,5 +119,8 @@ WRONG = [
     _("E102", "", expr="input", special=[{"input": 0}]),
     _("E313", "", expr="where(input > 0, input, 0)", special=[{"input": 0, "out": 0, "d_input": 0.5}]),
     _("E208", "", compose="sum(input, (0,))", vjp={"input": "g"}),
+    _("E208", "w", sig="f(Tensor x, Tensor? w=None) -> Tensor out", expr="x + w"),
+    _("E208", "n", sig="f(Tensor x, float? n=None) -> Tensor out", expr="x + exp(n)"),
+    _("E208", "n", sig="f(Tensor x, int? n=None) -> Tensor out", compose="x * n"),
     _("E105", ""),
 ]
