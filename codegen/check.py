@@ -231,6 +231,8 @@ class ElementwiseCheck:
             if (v := s.values.get(name)) is not None and f"d_{name}" in s.values
         }
         for env in self.envs():
+            if env[name] is None:
+                continue
             for where, trial in self.with_edges(env):
                 full = {**trial, self.result: self.value(trial)}
                 got = np.asarray(self.compute(mine, full, d.formula.loc, f"d of '{name}'")) * 1.0
@@ -267,14 +269,14 @@ class ElementwiseCheck:
             return
         for name in self.tensors:
             edges = [x for x in self.e.test.edges.get(name, self.e.test.edges.get("", ())) if np.isfinite(x)]
-            if edges:
+            if edges and env[name] is not None:
                 yield "edge", {**env, name: np.resize(np.array(edges, dtype=float), np.shape(env[name]))}
         if len(self.tensors) > 1 and self.e.test.edges.get(""):
             edges = [x for x in self.e.test.edges[""] if np.isfinite(x)]
             if edges:
                 grid = np.array([[a, b] for a in edges for b in edges], dtype=float)
                 trial = dict(env)
-                for k, name in enumerate(self.tensors):
+                for k, name in enumerate(t for t in self.tensors if env[t] is not None):
                     trial[name] = np.resize(grid[:, k % 2], np.shape(env[name]))
                 yield "edge", trial
 
@@ -303,6 +305,8 @@ class ElementwiseCheck:
         except Unavailable:
             return
         for env in self.envs():
+            if env[name] is None:
+                continue
             slope = np.asarray(self.evaluate(truth, {**env, self.result: self.value(env)})) * 1.0
             if np.any(np.isfinite(slope) & (slope != 0)):
                 i = int(np.argmax((slope != 0).ravel()))

@@ -139,7 +139,12 @@ def _same_elementwise(e: Entry, o: Overload, f: F.Node, g: F.Node, world: World,
                 full = {**trial}
                 if o.inlined is not None:
                     full[result] = full[rename[result]] = probe.value(trial)
-                a, b = np.asarray(world.evaluate(f, full)) * 1.0, np.asarray(world.evaluate(g, full)) * 1.0
+                try:
+                    a, b = np.asarray(world.evaluate(f, full)) * 1.0, np.asarray(world.evaluate(g, full)) * 1.0
+                except TypeError:
+                    if any(v is None for v in full.values()):
+                        continue  # a derivative by what is left out
+                    raise
                 a, b = np.broadcast_arrays(a, b)
                 finite = np.isfinite(a) & np.isfinite(b)
                 if np.any(np.isfinite(a) != np.isfinite(b)):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +96,11 @@ def plan(file: OpFile, kernels: Mapping[str, str] | None = None, base: OpFile | 
                     continue
                 headers |= kernel_headers(e, o, ctx)
         planned[shard] = plans, headers
+    may_go_deep = recursive(file.entries, taken, planned)
+    for plans, headers in planned.values():
+        if any(Use(p.op, p.index) in may_go_deep for p in plans):
+            headers.add("ops/recursion.h")
+            plans[:] = [guarded(p) if Use(p.op, p.index) in may_go_deep else p for p in plans]
     on_memory = called_on_memory([p for plans, _ in planned.values() for p in plans])
     shards = []
     for shard, (plans, headers) in planned.items():
@@ -134,6 +139,31 @@ def called_on_memory(plans: Iterable[OverloadPlan]) -> set[Use]:
         if u in by_use and by_use[u].through is not None:
             queue += by_use[u].uses
     return found
+
+
+def recursive(
+    entries: Iterable[Entry], foreign: Container[str], planned: Mapping[str, tuple[list[OverloadPlan], set[str]]]
+) -> set[Use]:
+    """Compositions that may call themselves, also by way of others: values decide how deep."""
+    composed = {Use(e.op, o.index) for e in entries if e.op not in foreign for o in e.overloads if o.compose}
+    calls = {u: composed & {*p.uses} for plans, _ in planned.values() for p in plans for u in [Use(p.op, p.index)]}
+
+    def reached(u: Use) -> set[Use]:
+        found: set[Use] = set()
+        queue = [u]
+        while queue:
+            new = calls.get(queue.pop(), set()) - found
+            found |= new
+            queue += new
+        return found
+
+    return {u for u in composed if u in reached(u)}
+
+
+def guarded(p: OverloadPlan) -> OverloadPlan:
+    """A composition that asks for room on the stack before it calls itself."""
+    ask = f"require_stack({p.schema}.name);"
+    return replace(p, helpers=tuple(replace(f, body=(ask, *f.body)) if f.template else f for f in p.helpers))
 
 
 def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:

@@ -163,7 +163,7 @@ class Formulas:
     def fused(self, f: Formula, a: Arg, d: Node) -> list[str]:
         """The loop in place of the ops, where nothing but the value is asked for: a tangent under no_grad."""
         assert self.e is not None and f.loop is not None and f.spec is not None
-        if any(b.type.optional and b.name in f.loop_reads for b in self.x.singles):
+        if any(b.type.optional and b.name in names(d) for b in self.x.singles):
             return []
         loop, _, _ = self.e.gradient(a.name, d, f.text, suffix="")
         operands = ", ".join(["&g", *("&" + C.cpp_name(n) for n in f.loop_reads)])

@@ -16,6 +16,7 @@ from .plan_compute import SERVES, is_mask_use, share_work
 from .plan_loops import Loop, LoopBuilder
 from .plan_static import LoopError
 from .plan_terms import Ops, Terms, Use, Value
+from .plan_terms import reads as elements_read
 from .plan_types import Function, PlanFault, Spec
 from .simplify import expand
 
@@ -177,7 +178,7 @@ class Elementwise:
         are members of the node, with a suffix."""
         x = self.x
         tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
-        reads = tuple(i for i in tensors if i in names(d))
+        reads = tuple(i for i in tensors if i in elements_read(d))
         inputs = ("g", *reads)
         allowed = (self.allowed if self.allowed & _FLOATING else set(C_ALL)) & _FLOATING
         complex_too = bool(allowed & {"C64", "C128"})
@@ -193,7 +194,8 @@ class Elementwise:
         are. As `gradient` otherwise."""
         x = self.x
         tensors = [*(a.name for a in x.singles), *(r.name for r in x.results)]
-        reads = tuple(i for i in tensors if any(i in names(d) for d in ds.values()))
+        read = set().union(*map(elements_read, ds.values()))
+        reads = tuple(i for i in tensors if i in read)
         if any(i in self.masks or (i in x.types and x.types[i].optional) for i in reads):
             return None
         if not share_work([*ds.values()], len(reads)):

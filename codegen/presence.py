@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from . import formula as F
 
 Names = frozenset[str]
-# Whether a call may hand None on as this argument (a position, or a name).
-Takes = Callable[[F.Call, "int | str"], bool]
+# Whether a call may hand None on as this argument (a position, or a name), or a comparison have it on this side (0, 1).
+Takes = Callable[[F.Call | F.Compare, "int | str"], bool]
 
 
 def absent(n: F.Node, optional: Names, takes: Takes, there: Names = frozenset()) -> Iterator[F.Name]:
@@ -22,21 +22,25 @@ def absent(n: F.Node, optional: Names, takes: Takes, there: Names = frozenset())
                 yield n
         case F.Compare(left=a, right=b) if isinstance(a, F.NoneLit) or isinstance(b, F.NoneLit):
             pass
+        case F.Compare(left=a, right=b):
+            for k, side in enumerate((a, b)):
+                if not (isinstance(side, F.Name) and takes(n, k)):
+                    yield from absent(side, optional, takes, there)
         case F.BoolOp(op=op, args=args):
             for a in args:
                 yield from absent(a, optional, takes, there)
                 there |= present(a, op == "and")
         case F.Call(func="where", args=(c, yes, no)):
             yield from absent(c, optional, takes, there)
-            for branch, holds in ((yes, True), (no, False)):
-                if not isinstance(branch, F.Name):  # a name is handed on: the value may be None, see `maybe`
+            for k, branch, holds in ((1, yes, True), (2, no, False)):
+                if not (isinstance(branch, F.Name) and takes(n, k)):  # handed on: the value may be None, see `maybe`
                     yield from absent(branch, optional, takes, there | present(c, holds))
         case F.Call(args=args, kwargs=kwargs):
             given: list[tuple[int | str, F.Node]] = [*enumerate(args), *kwargs]
             for where, a in given:
                 if not (isinstance(a, F.Name) and takes(n, where)):
                     yield from absent(a, optional, takes, there)
-        case F.Tuple() | F.List():
+        case F.Tuple() | F.List():  # whose items may be absent
             for a in F.children(n):
                 if not isinstance(a, F.Name):
                     yield from absent(a, optional, takes, there)

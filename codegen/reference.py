@@ -408,8 +408,12 @@ def _items(v: Any) -> tuple[Any, ...]:
     return v if isinstance(v, tuple) else ()
 
 
+_GIVEN: Mapping[Base, Any] = {Base.FLOAT: 0.75, Base.SCALAR: 0.75, Base.INT: 2, Base.BOOL: True}
+
+
 def elementwise_inputs(e: Entry, o: Overload, rng: np.random.Generator, n: int = 48) -> Iterator[Env]:
-    """Points of an elementwise op: random ones of the domains, for each combination of its parameters."""
+    """Points of an elementwise op: random ones of the domains, for each combination of its parameters; then with each
+    optional tensor left out."""
     pools: list[list[tuple[str, Any]]] = []
     for a in o.sig.args:
         if a.type.is_tensor:
@@ -420,12 +424,14 @@ def elementwise_inputs(e: Entry, o: Overload, rng: np.random.Generator, n: int =
             lo, hi = e.test.domains.get(a.name, (-3.0, 3.0))
             values = [float(round(x, 3)) for x in rng.uniform(lo, hi, 3)]
         elif a.required:
-            values = [{Base.FLOAT: 0.75, Base.INT: 2, Base.BOOL: True}.get(a.type.base, "")]
+            values = [_GIVEN.get(a.type.base, "")]
         else:
             values = [a.default]
             if not a.kwonly or a.type.base in (Base.FLOAT, Base.SCALAR):
                 number = a.default is not None and not isinstance(a.default, (bool, str, tuple))
                 values += [a.default + 0.375] if number and a.type.base in (Base.FLOAT, Base.SCALAR) else []
+            if a.default is None:
+                values += [v for b, v in _GIVEN.items() if b is a.type.base and not a.type.is_list]
         pools.append([(a.name, v) for v in values])
     for combo in islice(product(*pools), 12):
         env: Env = dict(combo)
@@ -433,6 +439,9 @@ def elementwise_inputs(e: Entry, o: Overload, rng: np.random.Generator, n: int =
             if a.type.is_tensor:
                 env[a.name] = points(e, o, a.name, rng, n)
         yield env
+    for a in o.sig.args:
+        if a.type.is_tensor and a.type.optional:
+            yield {**env, a.name: None}
 
 
 def points(e: Entry, o: Overload, name: str, rng: np.random.Generator, n: int) -> Any:

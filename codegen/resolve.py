@@ -13,6 +13,7 @@ from . import derive, kinds, presence
 from . import formula as F
 from . import load as L
 from .across import across, check_kernels, kernels_reached
+from .cycles import endless
 from .errors import Diagnostics
 from .functions import FUNCTIONS
 from .holomorphic import serves_complex
@@ -87,6 +88,8 @@ def resolve(
         entry = _EntryResolver(raw, diags, world).resolve()
         if entry is not None:
             entries.append(entry)
+    bad = endless(entries, world.base, diags)
+    entries = [e for e in entries if e.op not in bad]
     across(entries, diags)
     return OpFile(diags.path, 1, tuple(entries), diags.source)
 
@@ -162,6 +165,7 @@ class _EntryResolver(Differentiation, Facts):
         )  # fmt: skip
         deriv = self.derivs(i, o, nondiff)
         o = replace(o, deriv=deriv)
+        self.absent_operands(o)
         return self.tangent(self.per("tangent", i), o)
 
     def meant(self, overloads: list[Overload]) -> tuple[str, ...]:
@@ -234,8 +238,6 @@ class _EntryResolver(Differentiation, Facts):
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
-            if self.raw.op in _always_called(f.node) and self.raw.op not in self.world.base:
-                self.fault("E406", f.loc, "composed through itself", "write it over other ops")
         self.left_out(lets, sig, callees)
         for test, _, _, shown, _ in self.raw.values.get("require", ()):
             read |= {n for f in (test, *shown) for n in F.names(f.node)}
@@ -261,32 +263,53 @@ class _EntryResolver(Differentiation, Facts):
         return tuple((name, f) for name, f, _ in lets)
 
     def left_out(self, lets: Any, sig: Signature, callees: Mapping[str, tuple[Callee, ...]]) -> None:
-        """A tensor that may be None is read where a condition says that it is none: there is nothing to read else."""
+        """What may be None is read where a condition says that it is none: there is nothing to read else."""
 
-        def takes(call: F.Call, where: int | str) -> bool:
-            for c in callees.get(call.func, ()):
-                name = where if isinstance(where, str) else c.keywords[where] if where < len(c.keywords) else ""
-                if (t := c.types.get(name)) is not None and (t.optional or t.is_list):
-                    return True
-            return False
+        def takes(n: F.Call | F.Compare, where: int | str) -> bool:
+            if isinstance(n, F.Compare):
+                return False
+            return n.func == "where" or _takes_none(callees.get(n.func, ()), where)
 
-        optional = frozenset(a.name for a in sig.args if a.type.is_tensor and a.type.optional)
+        optional = _may_be_none(sig)
         asked = [test.node for test, *_ in self.raw.values.get("require", ())]
         there = frozenset().union(*(presence.present(c, True) for c in asked))
-
-        def read(f: Formula, where: str, known: presence.Names) -> None:
-            for n in presence.absent(f.node, optional, takes, known):
-                hint = f"ask first: ... if {n.id} == None else ...; or require {n.id} != None"
-                self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint)
-
         for name, f, _ in lets:
-            read(f, f"compose '{name}'", there)
+            self.read_absent(f, f"compose '{name}'", optional, takes, there)
             if presence.maybe(f.node, optional, there):
                 optional |= {name}
         known: presence.Names = frozenset()  # conditions are asked in order
         for test, *_ in self.raw.values.get("require", ()):
-            read(test, "require", known)
+            self.read_absent(test, "require", optional, takes, known)
             known |= presence.present(test.node, True)
+
+    def read_absent(
+        self, f: Formula, where: str, optional: presence.Names, takes: presence.Takes, there: presence.Names
+    ) -> None:
+        found = {n.id: n for n in reversed([*presence.absent(f.node, optional, takes, there)])}
+        for n in reversed(found.values()):  # each once, at its first place
+            also = f"; or require {n.id} != None" if "compose" in self.raw.keys else ""
+            hint = f"ask first: ... if {n.id} == None else ...{also}"
+            self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint)
+
+    def absent_operands(self, o: Overload) -> None:
+        """The same of an element: only a bound may be None, which then does not bind."""
+        callees = elementwise_callees(self.world.elementwise)
+        optional = _may_be_none(o.sig)
+
+        def takes(n: F.Call | F.Compare, where: int | str) -> bool:
+            if isinstance(n, F.Compare):
+                return n.op not in ("==", "!=")
+            f = FUNCTIONS.get(n.func)
+            if f is not None:
+                return isinstance(where, int) and where >= f.arity - f.optional
+            return _takes_none(callees.get(n.func, ()), where)
+
+        if o.expr is not None:
+            self.read_absent(o.expr, "expr", optional, takes, frozenset())
+        key = "vjp" if "vjp" in self.raw.keys else "d"
+        for name, d in o.deriv.items() if self.raw.family.elementwise else ():
+            if d.kind is Diff.FORMULA and d.formula is not None:  # asked for where the argument itself is there
+                self.read_absent(d.formula, f"{key} of '{name}'", optional, takes, frozenset({name}))
 
     def requirements(self, lets: tuple[tuple[str, Formula], ...], sig: Signature) -> tuple[Requirement, ...]:
         """Those of the entry whose names this overload has, each as soon as what it reads is there."""
@@ -348,12 +371,18 @@ class _EntryResolver(Differentiation, Facts):
         return tuple(out)
 
 
-def _always_called(n: F.Node) -> set[str]:
-    """Functions that a formula calls whatever a condition says: an op composed through one of them never ends."""
-    if isinstance(n, F.Call) and n.func == "where" and len(n.args) == 3:
-        return _always_called(n.args[0]) | (_always_called(n.args[1]) & _always_called(n.args[2]))
-    found = {n.func} if isinstance(n, F.Call) else set()
-    return found.union(*(_always_called(c) for c in F.children(n)))
+def _may_be_none(sig: Signature) -> presence.Names:
+    """Arguments that a formula computes with, and that a caller may leave out."""
+    kinds_of = (Base.TENSOR, Base.SCALAR, Base.INT, Base.FLOAT, Base.BOOL)
+    return frozenset(a.name for a in sig.args if a.type.optional and not a.type.is_list and a.type.base in kinds_of)
+
+
+def _takes_none(callees: tuple[Callee, ...], where: int | str) -> bool:
+    for c in callees:
+        name = where if isinstance(where, str) else c.keywords[where] if where < len(c.keywords) else ""
+        if (t := c.types.get(name)) is not None and (t.optional or t.is_list):
+            return True
+    return False
 
 
 __all__ = ["check_kernels", "default_node", "kernels_reached", "load", "load_string", "reads_values", "resolve"]

@@ -235,6 +235,11 @@ def _fit(v: Any, ty: Type, name: str, start: int, end: int) -> Any:
         if not ty.optional and ty.base is not Base.ANY:
             raise bad()
         return None
+    for x in v if isinstance(v, tuple) else (v,):
+        room = _room(x, ty)
+        if room:
+            hint = "write it as a float" if ty.base is not Base.INT and room == "64 bits" else ""
+            raise SignatureError(f"default {x} of '{name}' does not fit {room}", start, end, hint, "E207")
     if ty.is_list:
         if not isinstance(v, tuple):
             if ty.size is None or not _is_item(v, ty.base):
@@ -246,6 +251,20 @@ def _fit(v: Any, ty: Type, name: str, start: int, end: int) -> Any:
     if not _is_item(v, ty.base) and not (ty.or_scalar and _is_item(v, Base.SCALAR)):
         raise bad()
     return float(v) if ty.base is Base.FLOAT else v
+
+
+def _room(v: Any, ty: Type) -> str:
+    """What a whole number is too large for; empty where it fits."""
+    if not isinstance(v, int) or isinstance(v, bool):
+        return ""
+    if ty.base is Base.FLOAT:
+        try:
+            float(v)
+        except OverflowError:
+            return "a double"
+        return ""
+    fits = ty.base is Base.ANY or -(1 << 63) <= v < 1 << 63
+    return "" if fits else "64 bits"
 
 
 def _is_item(v: Any, base: Base) -> bool:

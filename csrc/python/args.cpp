@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "kernels/linalg.h"
+#include "ops/recursion.h"
 
 namespace tp::python {
 
@@ -353,6 +354,8 @@ void set_python_error(const char* op) noexcept {
   } catch (const kernels::LinalgError& e) {
     PyObject* type = linalg_error_type();
     say(type ? type : PyExc_RuntimeError, e.what());
+  } catch (const ops::RecursionError& e) {
+    say(PyExc_RecursionError, e.what());
   } catch (const Error& e) {
     say(exception_of(e.kind()), e.what());
   } catch (const std::bad_alloc&) {

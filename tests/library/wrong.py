@@ -108,6 +108,11 @@ WRONG = [
     _("E206", "e", sig="f(Tensor x, float e=0.1) -> Tensor out", expr="x * e"),
     _("E406", "f(input)", expr="f(input) + 1"),
     _("E207", "1.5", sig="f(Tensor input, int n=1.5) -> Tensor out", expr="input * n"),
+    _("E207", "99999999999999999999", sig="f(Tensor x, int n=99999999999999999999) -> Tensor out", expr="x + n"),
+    _("E207", "-9223372036854775809", sig="f(Tensor x, Scalar s=-9223372036854775809) -> Tensor out", expr="x + s"),
+    _("E207", "[1, 9223372036854775808]", sig="f(Tensor x, int[] d=[1, 9223372036854775808]) -> Tensor out",
+      compose="sum(x, d)"),  # fmt: skip
+    _("E207", "1" + "0" * 309, sig=f"f(Tensor x, float b=1{'0' * 309}) -> Tensor out", expr="x * b"),
     _("E207", "None", sig="f(Tensor input, float b=None) -> Tensor out", expr="input * b"),
     _("E111", "", sig="f() Tensor out", expr="1"),
     _("E111", "", sig="", expr="1"),
@@ -119,5 +124,8 @@ WRONG = [
     _("E102", "", expr="input", special=[{"input": 0}]),
     _("E313", "", expr="where(input > 0, input, 0)", special=[{"input": 0, "out": 0, "d_input": 0.5}]),
     _("E208", "", compose="sum(input, (0,))", vjp={"input": "g"}),
+    _("E208", "w", sig="f(Tensor x, Tensor? w=None) -> Tensor out", expr="x + w"),
+    _("E208", "n", sig="f(Tensor x, float? n=None) -> Tensor out", expr="x + exp(n)"),
+    _("E208", "n", sig="f(Tensor x, int? n=None) -> Tensor out", compose="x * n"),
     _("E105", ""),
 ]

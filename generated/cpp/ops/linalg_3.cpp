@@ -7,6 +7,7 @@
 #include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
+#include "ops/recursion.h"
 
 namespace tp {
 
@@ -372,6 +373,7 @@ constexpr OpSchema kMatrixPowerSchema{"matrix_power", "matrix_power(Tensor input
 
 template <class V>
 V matrix_power_compose(const V& input, std::int64_t n) {
+  require_stack(kMatrixPowerSchema.name);
   if (TP_UNLIKELY(!((ndim(input) >= std::int64_t(2)) && (size(input, std::int64_t(-1)) == size(input,
       std::int64_t(-2))))))
     refuse(kMatrixPowerSchema.name, ErrorKind::Value, "input must be square matrices; it has sizes {}", {shape(input)});

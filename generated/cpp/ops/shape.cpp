@@ -6,6 +6,7 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/shape.h"
+#include "ops/recursion.h"
 
 namespace tp {
 
@@ -338,6 +339,7 @@ constexpr OpSchema kDiffSchema{"diff",
 
 template <class V>
 V diff_compose(const V& input, std::int64_t n, std::int64_t dim, const V& prepend, const V& append) {
+  require_stack(kDiffSchema.name);
   if (TP_UNLIKELY(!(n >= std::int64_t(0))))
     refuse(kDiffSchema.name, ErrorKind::Value, "n={} is negative", {n});
   if (TP_UNLIKELY(!(ndim(input) > std::int64_t(0))))
