@@ -16,7 +16,7 @@ from .base import library
 from .errors import Diagnostics, did_you_mean
 from .formula import Node
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
-from .given import Given, Place
+from .given import Given, Place, places_of
 from .model import Loc
 from .scope import WHERE_FUNCTIONS, whole
 
@@ -46,8 +46,11 @@ class _Reader:
         raise Refused(self.diags)
 
     def place(self, node: Any) -> Loc:
+        """Of a node; of a definition, its first line."""
         line = self.lines[node.lineno - 1]
         col = len(line.encode()[: node.col_offset].decode(errors="replace"))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return Loc(node.lineno, col + 1, len(line.rstrip()) - col)
         same = node.end_lineno == node.lineno
         return Loc(node.lineno, col + 1, max(1, node.end_col_offset - node.col_offset) if same else 1)
 
@@ -89,9 +92,12 @@ class _Reader:
         text = inspect.getdoc(self.function)
         if text:
             entry["doc"] = text
-        at = self.place(node)
-        places: dict[Any, Place] = {("expr",): where, ("sig",): Place(at, False)}
-        return Given({**entry, **keys}, places)
+        places: dict[Any, Place] = {}
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and keys.keys() <= {k.arg for k in call.keywords}:
+                places |= places_of(call, self.lines)
+        places |= {("expr",): where, ("sig",): Place(self.place(node), False)}
+        return Given({**entry, **keys}, places, made=True)
 
     def definition(self) -> ast.FunctionDef:
         first = self.function.__code__.co_firstlineno
