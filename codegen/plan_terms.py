@@ -436,8 +436,8 @@ class Terms:
 
     def call(self, f: str, args: tuple[Value, ...], kwargs: dict[str, Value], n: Node) -> Value:
         f = _ALIASES.get(f, f)
-        if f == "len" and args and (args[0].type == SHAPES or args[0].type.base in (Base.BOOL, Base.SCALAR)):
-            return Value(f"std::int64_t({args[0].held.wrapped}.size())", INT)
+        if f == "len" and args and args[0].type == SHAPES:
+            return Value(f"std::int64_t({args[0].wrapped}.size())", INT)
         if f in SIZE_ONLY | {"shape"} and args and args[0].type == DIMS:
             args = (Value(args[0].text, DIMS), *args[1:])
             if f == "shape":
