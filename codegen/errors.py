@@ -88,9 +88,10 @@ class Diagnostics:
         self.items: list[Diagnostic] = []
 
     def add(self, code: str, loc: Loc, message: str, hint: str = "", notes: Iterable[tuple[Loc, str]] = ()) -> None:
+        """A note of what the entry does not say (it has no place) is left out."""
         if code not in CODES:
             raise KeyError(f"{code} is not in errors.CODES")
-        d = Diagnostic(code, loc, message, hint, tuple(notes))
+        d = Diagnostic(code, loc, message, hint, tuple(n for n in notes if n[0] != NOWHERE))
         if d not in self.items:
             self.items.append(d)
 

@@ -259,12 +259,20 @@ class _Converter:
         parts: list[Node] = []
         for op, right in zip(ops, rest, strict=True):
             if type(op) not in COMPARE_OPS:
-                raise FormulaError(
-                    "only < <= > >= == != compare in a formula", span, "use isnan(x), or == None for an absent one"
-                )
+                raise FormulaError("only < <= > >= == != compare in a formula", span, _instead(left, op, right))
             parts.append(Compare(COMPARE_OPS[type(op)], sub(left), sub(right), span))
             left = right
         return parts[0] if len(parts) == 1 else BoolOp("and", tuple(parts), span)
+
+
+def _instead(left: ast.expr, op: ast.cmpop, right: ast.expr) -> str:
+    """How a comparison of Python that formulas lack is written."""
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        return f"write {ast.unparse(left)} {'==' if isinstance(op, ast.Is) else '!='} {ast.unparse(right)}"
+    test, join = ("==", "or") if isinstance(op, ast.In) else ("!=", "and")
+    items = right.elts if isinstance(right, (ast.Tuple, ast.List, ast.Set)) else []
+    tests = [f"{ast.unparse(left)} {test} {ast.unparse(i)}" for i in items[:3]]
+    return f" {join} ".join(tests) or "compare with each item"
 
 
 # ---- traversal ------------------------------------------------------------------------------------------------------

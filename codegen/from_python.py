@@ -16,7 +16,7 @@ from .base import library
 from .errors import Diagnostics, did_you_mean
 from .formula import Node
 from .functions import CONSTANTS, FUNCTIONS, INTERNAL
-from .given import Given, Place
+from .given import Given, Place, places_of
 from .model import Loc
 from .scope import WHERE_FUNCTIONS, whole
 
@@ -46,8 +46,11 @@ class _Reader:
         raise Refused(self.diags)
 
     def place(self, node: Any) -> Loc:
+        """Of a node; of a definition, its first line."""
         line = self.lines[node.lineno - 1]
         col = len(line.encode()[: node.col_offset].decode(errors="replace"))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return Loc(node.lineno, col + 1, len(line.rstrip()) - col)
         same = node.end_lineno == node.lineno
         return Loc(node.lineno, col + 1, max(1, node.end_col_offset - node.col_offset) if same else 1)
 
@@ -77,9 +80,8 @@ class _Reader:
                         where = exact
                     break
                 case _:
-                    what = type(s).__name__.lower()
                     self.refuse(
-                        "E110", self.place(s), f"a {what} statement is not part of a formula",
+                        "E110", self.place(s), f"{_what(s)} is not part of a formula",
                         "assign names, then return one expression; a choice is written `a if condition else b`",
                     )  # fmt: skip
         if final is None:
@@ -89,9 +91,12 @@ class _Reader:
         text = inspect.getdoc(self.function)
         if text:
             entry["doc"] = text
-        at = self.place(node)
-        places: dict[Any, Place] = {("expr",): where, ("sig",): Place(at, False)}
-        return Given({**entry, **keys}, places)
+        places: dict[Any, Place] = {}
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and keys.keys() <= {k.arg for k in call.keywords}:
+                places |= places_of(call, self.lines)
+        places |= {("expr",): where, ("sig",): Place(self.place(node), False)}
+        return Given({**entry, **keys}, places, made=True)
 
     def definition(self) -> ast.FunctionDef:
         first = self.function.__code__.co_firstlineno
@@ -101,10 +106,16 @@ class _Reader:
             tree = ast.Module([], [])
         found: ast.AST | None = None
         for n in ast.walk(tree):
-            if isinstance(n, (ast.FunctionDef, ast.Lambda)):
+            if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 lines = [n.lineno, *(d.lineno for d in getattr(n, "decorator_list", ()))]
                 if min(lines) == first and getattr(n, "name", "<lambda>") == self.function.__name__:
                     found = n
+        if isinstance(found, (ast.AsyncFunctionDef, ast.Lambda)):
+            what = "a lambda" if isinstance(found, ast.Lambda) else "an async function"
+            return self.refuse(
+                "E110", self.place(found), f"{what} is no formula", "write def name(x): return ..., or give the "
+                "signature and expr='...' as text",
+            )  # fmt: skip
         if not isinstance(found, ast.FunctionDef):
             return self.refuse(
                 "E100", Loc(first, 1), "the source of the function is not to be had",
@@ -141,8 +152,10 @@ class _Reader:
             return f"{_TYPES.get(said, 'Tensor')} {x.arg}"
         v = values[x.arg]
         if not isinstance(v, (bool, int, float, str)):
-            text = f"the default of '{x.arg}' is a {type(v).__name__}"
-            self.refuse("E207", self.place(x), text, "a number or a text")
+            text = f"the default of '{x.arg}' is {'None' if v is None else f'a {type(v).__name__}'}"
+            kind = _TYPES.get(said, "Tensor" if v is None else "float")
+            hint = f"a number or a text; what may be absent is {kind}? {x.arg}=None in a signature given as text"
+            self.refuse("E207", self.place(x), text, hint if v is None else "a number or a text")
         kind = _TYPES.get(said, type(v).__name__)
         text = repr(float(v)) if kind == "float" and not isinstance(v, str) else repr(v)
         return f"{kind} {x.arg}={text}"
@@ -201,6 +214,21 @@ class _Plain(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         return ast.Name(node.attr, ast.Load()) if _is_module(node.value) else node
+
+
+_STATEMENTS = {
+    ast.Expr: "an expression whose value nothing takes", ast.If: "an if statement", ast.FunctionDef: "a function",
+    ast.AsyncFunctionDef: "a function", ast.ClassDef: "a class", ast.Import: "an import", ast.ImportFrom: "an import",
+    ast.Delete: "a del statement", ast.Assert: "an assert statement", ast.Return: "a return without a value",
+    ast.AugAssign: "an assignment to more than a name", ast.Assign: "an assignment to more than a name",
+    ast.AnnAssign: "an annotation without a value",
+}  # fmt: skip
+
+
+def _what(s: ast.stmt) -> str:
+    """What the author would call a statement: most are named by their first word."""
+    word = type(s).__name__.removeprefix("Async").lower()
+    return _STATEMENTS.get(type(s), f"a {word.removesuffix('star')} statement")
 
 
 def _elementwise() -> list[str]:

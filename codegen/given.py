@@ -38,6 +38,7 @@ class Given:
 
     keys: dict[str, Any]
     places: dict[Path, Place] = field(default_factory=dict)
+    made: bool = False  # its texts were made from the source at their places, and stand nowhere
 
 
 @dataclass
@@ -59,7 +60,7 @@ def complete(given: Given, tests: str) -> Given:
     if "like" not in out and out["family"] != "random":
         out["like"] = {"tests": tests}
     out["doc"] = keys.get("doc") or default_doc(out)
-    return Given(out, given.places)
+    return Given(out, given.places, given.made)
 
 
 def family_of(sig: str, keys: Mapping[str, Any]) -> str:
@@ -110,15 +111,24 @@ def places_in_call(filename: str, line: int, end_line: int, col: int, end_col: i
         if isinstance(node, ast.Call) and span == (
             node.lineno, node.end_lineno, node.col_offset, node.end_col_offset,
         ):  # fmt: skip
-            out: dict[Path, Place] = {}
-            lines = text.split("\n")
-            if node.args:
-                _places(node.args[0], ("sig",), lines, out)
-            for k in node.keywords:
-                if k.arg:
-                    _places(k.value, (k.arg,), lines, out)
-            return out
+            return places_of(node, text.split("\n"))
     return {}
+
+
+def places_of(call: ast.Call, lines: Sequence[str]) -> dict[Path, Place]:
+    """Places of the arguments of a call: of the first, the signature; of the others and of their names."""
+    out: dict[Path, Place] = {}
+    if call.args:
+        _places(call.args[0], ("sig",), lines, out)
+    for k in call.keywords:
+        if k.arg:
+            out[k.arg, "#key"] = Place(Loc(k.lineno, _column(k, lines), len(k.arg)), True)
+            _places(k.value, (k.arg,), lines, out)
+    return out
+
+
+def _column(node: ast.expr | ast.keyword, lines: Sequence[str]) -> int:
+    return len(lines[node.lineno - 1].encode()[: node.col_offset].decode(errors="replace")) + 1  # ast counts bytes
 
 
 def _places(node: ast.expr, path: Path, lines: Sequence[str], out: dict[Path, Place]) -> None:
@@ -135,8 +145,7 @@ def _places(node: ast.expr, path: Path, lines: Sequence[str], out: dict[Path, Pl
 
 
 def _place(node: ast.expr, lines: Sequence[str]) -> Place:
-    line = lines[node.lineno - 1]
-    col = len(line.encode()[: node.col_offset].decode(errors="replace"))  # ast counts bytes
+    line, col = lines[node.lineno - 1], _column(node, lines) - 1
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
         at = line.find(node.value, col)
         if 0 <= at - col <= 5 and "\n" not in node.value:  # behind a prefix and the quotes
@@ -152,7 +161,7 @@ def _place(node: ast.expr, lines: Sequence[str]) -> Place:
 def document(entries: Sequence[Given], filename: str, name: str) -> Document:
     """The entries as a located document: in the caller's file where every text stands there, else one of its own."""
     lines = tuple(line.rstrip("\n") for line in linecache.getlines(filename))
-    if lines and all(_all_located(g.keys, (), g.places) for g in entries):
+    if lines and all(g.made or _all_located(g.keys, (), g.places) for g in entries):
         nodes = [_Located(g).mapping(g.keys, ()) for g in entries]
         path = filename
     else:
@@ -247,4 +256,4 @@ class _Written:
 
 
 KNOWN = frozenset(KEYS)
-__all__ = ["CONSTANTS", "KNOWN", "Document", "Given", "Place", "complete", "document", "places_in_call"]
+__all__ = ["CONSTANTS", "KNOWN", "Document", "Given", "Place", "complete", "document", "places_in_call", "places_of"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from pathlib import Path
 
 from .render import template
@@ -18,6 +19,9 @@ FILES = {
     "test.py.j2": "tests/test_ops.py",
     "ci.yml.j2": ".github/workflows/test.yml",
 }
+# Modules that a package must not stand in front of: of Python (its list leaves `test` out), and what the files import.
+STANDARD = {*sys.stdlib_module_names, "test"}
+NEEDED = {"jinja2", "markupsafe", "mpmath", "numpy", "pytest", "scikit_build_core", "scipy", "yaml"}
 IGNORED = "__pycache__/\n*.so\nbuild/\ndist/\n"
 
 
@@ -30,8 +34,10 @@ def init(name: str, where: Path) -> list[Path]:
     package = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", package) or keyword.iskeyword(package):
         raise Refused(f"codegen pack: '{name}' cannot name a package; lower-case letters, digits, - and _")
-    if package == "tensorplay":
-        raise Refused("codegen pack: 'tensorplay' is the library's own name; choose another")
+    whose = "the library" if package == "tensorplay" else "Python" if package in STANDARD else ""
+    if whose or package in NEEDED:
+        why = f"is a module of {whose}" if whose else "is a module that a pack, its build or its tests import"
+        raise Refused(f"codegen pack: '{package}' {why}; a package would hide it: choose another name")
     top = where / name
     if top.exists() and any(top.iterdir()):
         raise Refused(f"codegen pack: {top} exists and is not empty; name another folder with --where")

@@ -27,10 +27,12 @@ from .formula import (
     children,
     names,
     substitute,
+    to_text,
+    walk,
 )  # fmt: skip
 from .functions import CONSTANTS, REAL_VALUED
-from .model import Base, Type
-from .plan_compute import COMPUTE, CPP, supported
+from .model import DTYPE_GROUPS, Base, Type
+from .plan_compute import COMPUTE, CPP, SERVES, supported
 from .plan_static import LoopError, StaticText
 from .simplify import expand
 
@@ -198,6 +200,17 @@ class LoopBuilder:
         self.hoisting = False
         self.static_text = StaticText(types, suffix)
 
+    def unsupported(self, e: Node, allowed: set[str]) -> str:
+        """Why no compute type of those allowed has a loop for e."""
+        if not allowed:
+            return "its values are floats, and dtypes has none: add float, or compute in whole numbers (//, %, floor)"
+        groups = {g: {c for d in names for c in SERVES[d]} for g, names in DTYPE_GROUPS.items()}
+        known = ", ".join(g for g, served in groups.items() if served & allowed)
+        parts = [x for x in walk(e) if not supported(x, self.types, self.masks) & allowed]
+        if not parts:
+            return f"its parts are of different dtypes: none of {known} has all of them"
+        return f"'{to_text(parts[-1])}' is not defined for {known}"
+
     def build(
         self, name: str, comment: str, exprs: Sequence[Node], inputs: tuple[str, ...], out: str, allowed: set[str],
     ) -> Loop:  # fmt: skip
@@ -213,8 +226,7 @@ class LoopBuilder:
         for e in exprs:
             ok &= supported(e, self.types, self.masks)
             if not ok:
-                known = ", ".join(sorted(allowed)) or "none allowed"
-                raise LoopError(f"no compute type has a loop for it ({known})", e)
+                raise LoopError(self.unsupported(e, allowed), e)
         statements: list[str] = []
         # A shared subexpression of static arguments alone is hoisted where it is used.
         for i, (let, value) in enumerate(lets):

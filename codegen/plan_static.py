@@ -62,8 +62,6 @@ class StaticText:
         text = self(n)
         if isinstance(n, Name) and n.id in self.types:
             t = self.types[n.id]
-            if t.base is Base.SCALAR:
-                return f"{text}.to_double()"
-            if t.optional:
-                return f"(*{text})"
+            text = f"(*{text})" if t.optional else text
+            return f"{text}.to_double()" if t.base is Base.SCALAR else text
         return text

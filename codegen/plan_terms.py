@@ -70,6 +70,12 @@ class Value:
     def wrapped(self) -> str:
         return self.text if self.atom else f"({self.text})"
 
+    @property
+    def held(self) -> Value:
+        """What an optional value holds, where it is asked for only when there is one."""
+        kept = replace(self.type, optional=False)
+        return Value(f"*{self.wrapped}", kept, atom=False) if self.type.optional else self
+
 
 @dataclass(frozen=True, order=True)
 class Use:
@@ -188,8 +194,7 @@ class Terms:
                     return f"{v.wrapped}.value_or({C.member_type(replace(t, optional=False))}{{}})", 1
                 return v.text, 0
             if t.base is Base.INT and s.base is Base.INT and not s.is_list:
-                text = f"*{v.wrapped}" if s.optional else v.text
-                return f"Dims{{{text}}}", 1
+                return f"Dims{{{v.held.text}}}", 1
             return None
         if s.is_list or s.base is Base.TENSOR:
             return None
@@ -198,11 +203,11 @@ class Terms:
             return (f"Dtype::{C.DTYPE_CPP[name]}", 0) if name in C.DTYPE_CPP else None
         if s.base is t.base:
             if s.optional and not t.optional:
-                return f"*{v.wrapped}", 1
+                return v.held.text, 1
             if t.base is Base.SCALAR and v.literal:
                 return self.scalar(v), 0
             return v.text, 0
-        v = Value(f"*{v.wrapped}", replace(s, optional=False)) if s.optional else v
+        v = v.held
         if t.base is Base.SCALAR and s.base in _STATIC:
             return self.scalar(v), 1
         if t.base is Base.FLOAT and s.base in (Base.INT, Base.SCALAR):
@@ -216,10 +221,7 @@ class Terms:
         return None
 
     def scalar(self, v: Value) -> str:
-        if v.type.base is Base.SCALAR:
-            return f"*{v.wrapped}" if v.type.optional else v.text
-        text = f"*{v.wrapped}" if v.type.optional else v.text
-        return f"Scalar({text})"
+        return v.held.text if v.type.base is Base.SCALAR else f"Scalar({v.held.text})"
 
     # ---- the walk ----
 
@@ -317,8 +319,7 @@ class Terms:
 
     def plain(self, v: Value) -> Value:
         """A number that C++ computes with: Scalars become double, optionals are read."""
-        if v.type.optional:
-            v = Value(f"*{v.wrapped}", replace(v.type, optional=False), atom=False)
+        v = v.held
         if v.type.base is Base.SCALAR:
             return Value(f"{v.wrapped}.to_double()", FLOAT)
         if v.type.base is Base.BOOL:

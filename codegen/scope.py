@@ -233,7 +233,8 @@ class Checker:
         if unknown:
             known = [k for c in callees for k in c.keywords]
             message = f"{where}: {n.func}() has no argument '{unknown[0]}'"
-            self.fault("E203", f, n.span, message, did_you_mean(unknown[0], known, True), notes)
+            hint = did_you_mean(unknown[0], known, True) if known else f"arguments of {n.func} go by position alone"
+            self.fault("E203", f, n.span, message, hint, notes)
             return
         wants = " or ".join(dict.fromkeys(_wants(c) for c in callees))
         got = given + len(n.kwargs)

@@ -179,10 +179,8 @@ def _type(t: _Tokens) -> Type:
             t.i += 1
         t.expect("]", "after the list type")
         optional_items, optional = optional, t.take("?")
-        if base not in (Base.TENSOR, Base.INT, Base.FLOAT, Base.BOOL, Base.SCALAR):
-            raise SignatureError(
-                f"no list of {word}", start, end, "lists: Tensor[] Tensor?[] int[] float[] bool[] Scalar[]", "E207"
-            )
+        if base not in (Base.TENSOR, Base.INT, Base.FLOAT):
+            raise SignatureError(f"no list of {word}", start, end, "lists: Tensor[] Tensor?[] int[] float[]", "E207")
         if optional_items and base not in (Base.TENSOR, Base.INT):
             message = f"only Tensor?[] and int?[] have items that may be absent, not {word}"
             raise SignatureError(message, start, end, code="E207")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from .model import NOWHERE, Loc
 
 MAX_BYTES = 4 << 20
 MAX_NESTING = 24
+# What YAML does not take as text; its own message has no place.
+_CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -85,18 +88,22 @@ def parse(text: str, diags: Diagnostics) -> YNode | None:
         diags.add("E101", NOWHERE, "is empty", "begin with 'schema: 1' and 'ops:'")
         return None
     diags.source = tuple(text.split("\n"))
+    if odd := _CONTROL.search(text):
+        line, start = text.count("\n", 0, odd.start()) + 1, text.rfind("\n", 0, odd.start()) + 1
+        loc = Loc(line, odd.start() - start + 1)
+        diags.add("E101", loc, f"not YAML: character {odd[0]!r} is not text", "delete it; is this the right file?")
+        return None
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Builder(diags).build(yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
         loc = Loc(mark.line + 1, mark.column + 1) if mark else NOWHERE
-        diags.add(
-            "E101",
-            loc,
-            f"not YAML: {e.problem or e.context}",
-            "quote values that hold ': ', ' #', or start with * & ! { [",
-        )
+        at = text.split("\n")[mark.line] if mark else ""
+        hint = "quote values that hold ': ', ' #', or start with * & ! { ["
+        if "\t" in at[: len(at) - len(at.lstrip())] or at[loc.col - 1 : loc.col] == "\t":
+            hint = "YAML takes no tab there; indent with spaces"
+        diags.add("E101", loc, f"not YAML: {e.problem or e.context}", hint)
     except yaml.YAMLError as e:
         detail = str(e).replace("\n", " ")
         diags.add("E101", NOWHERE, f"not YAML: {detail[:200]}")

@@ -90,7 +90,7 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
     frame = sys._getframe(1)
     if sig is None:
         return lambda function: _from_function(function, namespace, replace, keys)
-    if callable(sig):
+    if not isinstance(sig, str) and not (isinstance(sig, (list, tuple)) and all(isinstance(s, str) for s in sig)):
         return _from_function(sig, namespace, replace, keys)
     code = frame.f_code
     positions = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -38,14 +39,14 @@ def compile_library(
         )
     sanitize = [f"-fsanitize={build()['sanitize']}"] if build()["sanitize"] else []
     flags = [*COMMON, *(f"-I{p}" for p in (work / "cpp", *includes, *include_folders(), Path(python))), *sanitize]
-    extra = os.environ.get("TENSORPLAY_CXXFLAGS", "").split()
+    extra = shlex.split(os.environ.get("TENSORPLAY_CXXFLAGS", ""))
     commands: list[list[str]] = []
     objects: list[str] = []
 
     def add(source: Path, *more: str) -> None:
         target = str(work / f"{len(objects)}.o")
         objects.append(target)
-        commands.append([cxx, *flags, *more, *extra, "-c", str(source), "-o", target])
+        commands.append([*cxx, *flags, *more, *extra, "-c", str(source), "-o", target])
 
     isa = ISA.get(_C._isa, ())
     precompiled = _headers.flags(headers_key())
@@ -72,10 +73,10 @@ def compile_library(
         _headers.make(headers_key(), cxx, common, texts, library)
 
 
-def _link(cxx: str, objects: list[str], out: Path, package: Path, work: Path) -> list[str]:
+def _link(cxx: list[str], objects: list[str], out: Path, package: Path, work: Path) -> list[str]:
     from ._store import build
 
-    command = [cxx, "-shared", *objects, "-o", str(out)]
+    command = [*cxx, "-shared", *objects, "-o", str(out)]
     if build()["sanitize"]:
         command.append(f"-fsanitize={build()['sanitize']}")
     if sys.platform == "darwin":
@@ -93,7 +94,8 @@ def _link(cxx: str, objects: list[str], out: Path, package: Path, work: Path) ->
 
 
 def _run_all(commands: list[list[str]]) -> None:
-    """Runs the commands, as many at a time as there are processors; the first failure ends the rest."""
+    """Runs the commands, as many at a time as there are processors; the first failure ends the rest. Each must write
+    the file behind its -o."""
     from ._store import BuildError
 
     width = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -110,7 +112,13 @@ def _run_all(commands: list[list[str]]) -> None:
             if process.returncode:
                 raise BuildError(
                     f"define_op: the compiler refused the op (exit {process.returncode})\n{said[:4000]}\n"
-                    f"command: {' '.join(command)}"
+                    f"command: {shlex.join(command)}"
+                )
+            out = command[command.index("-o") + 1]
+            if not os.path.isfile(out):
+                raise BuildError(
+                    f"define_op: {command[0]} ended without an error and wrote no {os.path.basename(out)}; is it a C++ "
+                    f"compiler? CXX names it\ncommand: {shlex.join(command)}"
                 )
     finally:
         for _, process in running:

@@ -35,7 +35,7 @@ def flags(key: str) -> list[str]:
     return ["-include", str(made.with_suffix(""))]
 
 
-def make(key: str, cxx: str, command: list[str], texts: list[str], includes: list[Path]) -> None:
+def make(key: str, cxx: list[str], command: list[str], texts: list[str], includes: list[Path]) -> None:
     """Starts making them, unless they are there or in the making: the library's headers that `texts` include. The
     compiler may outlive this process; nothing waits for it, and a failure costs only the time it would save."""
     import fcntl
@@ -57,8 +57,8 @@ def make(key: str, cxx: str, command: list[str], texts: list[str], includes: lis
         lines = [f'#include "{name}"\n' for name in named if any((i / name).is_file() for i in includes)]
         (folder / NAME).write_text("".join(lines))
         part = str(folder / "part")
-        gcc = f"{shlex.quote(cxx)} --version | grep -q 'Free Software'"
-        run = shlex.join([cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
+        gcc = f"{shlex.join(cxx)} --version | grep -q 'Free Software'"
+        run = shlex.join([*cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
         script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
         # A shell that leaves it behind: nobody has to wait for it.
         left = f"({script}) </dev/null >/dev/null 2>&1 &"

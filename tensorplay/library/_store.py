@@ -9,6 +9,7 @@ import hashlib
 import importlib.machinery
 import json
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from . import _names
 PACKAGE = Path(_C.__file__).parent  # of the binaries: a development build links the Python files from elsewhere
 _PACKAGE = str(Path(__file__).parents[1])  # frames that are ours
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
+WHOLE = "size"  # of the library, in a file beside it: the linker may read past the end of one that was cut off
 INSTALL = (
     "install one: `apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora), `xcode-select --install` "
     "(macOS), `conda install cxx-compiler`; or name one with the environment variable CXX"
@@ -72,7 +74,7 @@ def one(keys: dict[str, Any], where: Caller, namespace: str | None, replace: boo
 
     content = _content(keys)
     sig = keys["sig"]
-    first = sig if isinstance(sig, str) else str(sig[0]) if sig else ""
+    first = sig if isinstance(sig, str) else sig[0] if sig else ""
     name = str(keys.get("op") or first.partition("(")[0].strip())
     return _define(name, generate, content, sources, headers, where, namespace, replace)
 
@@ -122,8 +124,7 @@ def from_file(path: str, namespace: str | None) -> ModuleType:
 def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple[Path, ...], tuple[Path, ...]]:
     """The keys of the entry, and the C++ sources and headers that come with it. A relative path starts at the caller's
     file."""
-    named = [keys.pop(k, None) or () for k in ("sources", "header")]
-    files = [[v] if isinstance(v, (str, os.PathLike)) else list(v) for v in named]
+    files = [_files(k, keys.pop(k, None) or ()) for k in ("sources", "header")]
     if not files[0] and not files[1]:
         return keys, (), ()
     base = Path(where.filename).resolve().parent if os.path.isfile(where.filename) else Path.cwd()
@@ -135,6 +136,13 @@ def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple
     if len({h.parent for h in headers}) > 1:
         raise DefinitionError("define_op: the files of `header` lie in different folders; put them into one")
     return keys, sources, headers
+
+
+def _files(key: str, value: Any) -> list[Any]:
+    files = [value] if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(files, (list, tuple)) or not all(isinstance(f, (str, os.PathLike)) for f in files):
+        raise TypeError(f"define_op: {key} is {value!r}; give the path of a file, or a list of paths")
+    return list(files)
 
 
 def _content(keys: Mapping[str, Any]) -> bytes:
@@ -172,17 +180,33 @@ def include_folders() -> list[Path]:
     return [PACKAGE / p for p in build()["includes"]]
 
 
-def compiler() -> str:
-    """The path of the compiler: $CXX, the one that built the library, or the first of c++, g++, clang++."""
+def compiler() -> list[str]:
+    """The words a command of the compiler begins with (`ccache g++`), the first a path: of $CXX, else the one that
+    built the library, or the first of c++, g++, clang++."""
     wish = os.environ.get("CXX")
     names = [wish] if wish else [build()["compiler"], "c++", "g++", "clang++"]
     for name in names:
-        folders = [""] if os.sep in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
-        for folder in folders:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and os.access(path, os.X_OK):
-                return path
+        for words in ([name], _words(name)):
+            if words and (path := _program(words[0])):
+                return [path, *words[1:]]
     raise BuildError(f"define_op: no C++ compiler found (looked for {', '.join(names)}); {INSTALL}")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quotation mark without its other half
+        return text.split()
+
+
+def _program(name: str) -> str:
+    """The path of a program; '' for none."""
+    folders = [""] if os.sep in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
 
 
 @cache
@@ -191,9 +215,9 @@ def _surroundings() -> bytes:
     b = build()
     h = hashlib.sha256(json.dumps([b, _C._abi, _C._isa, SUFFIX, sys.version]).encode())
     try:
-        cxx = compiler()
-        s = os.stat(cxx)
-        h.update(f"{cxx} {s.st_size} {s.st_mtime_ns}".encode())
+        for word in compiler():  # a launcher, the compiler behind it, flags
+            s = os.stat(path) if (path := _program(word)) else None
+            h.update(f"{word} {s and (s.st_size, s.st_mtime_ns)};".encode())
     except BuildError:
         pass  # what is compiled already can still be loaded
     h.update(os.environ.get("TENSORPLAY_CXXFLAGS", "").encode())
@@ -231,24 +255,36 @@ def _library(
             top = kept.folder() / "ops"
         except kept.CacheError as e:
             raise BuildError(str(e)) from None
-        file = top / key / f"_ops{SUFFIX}"
-        if not file.exists():
+        found = _kept(top / key)
+        if found is None:
             top.mkdir(mode=0o700, exist_ok=True)
-            _make(top, key, generate, sources, includes)
-        found = _loaded[key] = _load(file)
+            found = _make(top, key, generate, sources, includes)
+        _loaded[key] = found
     return found
+
+
+def _kept(folder: Path) -> ModuleType | None:
+    """The library that was made before; None where there is none, or not the whole of it (a full disk, a cleaner)."""
+    file = folder / f"_ops{SUFFIX}"
+    try:
+        if file.stat().st_size != int((folder / WHOLE).read_text()):
+            return None
+        return _load(file)
+    except (OSError, ValueError, ImportError):
+        return None
 
 
 def _make(
     top: Path, key: str, generate: Callable[[], Any], sources: tuple[Path, ...], includes: tuple[Path, ...]
-) -> None:
+) -> ModuleType:
     import shutil
 
     with kept.locked(top / f"{key}.lock"):
-        if (top / key).exists():
-            return  # another process made it while this one waited
-        for left in top.glob(f"{key}.*.tmp"):
-            shutil.rmtree(left, ignore_errors=True)  # of a process that was killed: nobody else holds the lock
+        if (found := _kept(top / key)) is not None:
+            return found  # another process made it while this one waited
+        for left in (top / key, *top.glob(f"{key}.*.tmp")):
+            # Damaged, or of a process that was killed: nobody else holds the lock.
+            shutil.rmtree(left, ignore_errors=True)
         try:
             from ..codegen.define import Refused
         except ImportError as e:
@@ -272,12 +308,15 @@ def _make(
                 path = work / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-            compile_library(work, list(made.files), sources, includes, work / f"_ops{SUFFIX}")
+            out = work / f"_ops{SUFFIX}"
+            compile_library(work, list(made.files), sources, includes, out)
+            (work / WHOLE).write_text(str(out.stat().st_size))
             os.rename(work, top / key)
         except BaseException:
             shutil.rmtree(work, ignore_errors=True)
             raise
         os.unlink(top / f"{key}.lock")
+    return _load(top / key / f"_ops{SUFFIX}")
 
 
 def _outside() -> int:

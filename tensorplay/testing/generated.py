@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from unittest import SkipTest
 
 from . import batching, derivatives, faces, values
 from .rows import Form, Op
@@ -29,11 +30,10 @@ class Check:
         return f"{self.op.name}-{self.what}"
 
     def run(self) -> None:
-        import pytest
-
+        """Raises AssertionError where it fails, SkipTest (which pytest knows too) where it does not apply."""
         why = self.op.skip.get(self.what) or (self.what in DERIVATIVES and self.op.unchecked_derivative)
         if why:
-            pytest.skip(why)
+            raise SkipTest(str(why))
         self.body(self.op)
 
 

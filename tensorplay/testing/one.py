@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 import tensorplay as tp
@@ -22,6 +23,8 @@ from ..codegen.base import is_library, library_path
 from ..codegen.model import Entry, OpFile
 from ..codegen.render import test_rows
 from .generated import Form, Op, checks
+from .inputs import Sample, base_dtype, samples
+from .rows import plain
 
 SIZES = (1, 1_000, 1_000_000)
 
@@ -40,25 +43,25 @@ def load(ops: str) -> tuple[OpFile, str]:
 def test(ops: str, op: str) -> int:
     """Every check of one op, a line each. Returns how many failed."""
     file, package = load(ops)
-    entry = _entry(file, op)
-    space: dict[str, object] = {"Op": Op, "Form": Form}
-    text = test_rows(file) if package else test_rows(replace(file, entries=(entry,)), file)
-    rows: list[Op] = eval(f"[{text}]", space)
     failed = 0
-    for check in checks([replace(r, package=package) for r in rows if r.name == op]):
+    for check in checks(_rows(file, package, _entry(file, op))):
         started = time.perf_counter()
         try:
             check.run()
             said = "ok"
         except AssertionError as e:
             said, failed = f"FAILED\n{e}", failed + 1
-        except BaseException as e:
-            if type(e).__name__ != "Skipped":
-                raise
+        except SkipTest as e:
             said = f"skipped: {e}"
         print(f"{check.what:10} {said}   {time.perf_counter() - started:.2f} s")
     print(f"{op}: {'every check passed' if not failed else f'{failed} failed'}")
     return failed
+
+
+def _rows(file: OpFile, package: str, entry: Entry) -> list[Op]:
+    text = test_rows(file) if package else test_rows(replace(file, entries=(entry,)), file)
+    rows: list[Op] = eval(f"[{text}]", {"Op": Op, "Form": Form})
+    return [replace(r, package=package) for r in rows if r.name == entry.op]
 
 
 def _entry(file: OpFile, op: str) -> Entry:
@@ -75,17 +78,24 @@ def bench(ops: str, op: str) -> int:
     o = entry.overloads[0]
     if o.inlined is None:
         raise SystemExit(f"bench: {op} is not elementwise with a formula; there is nothing it is fused from")
-    place: Any = sys.modules[package] if package else tp
-    if not package and entry.home[0] != "tensorplay":
-        for part in entry.home[0].split("."):
-            place = getattr(place, part)
-    fused = getattr(place, op)
-    tensors = [a for a in o.sig.args if a.type.is_tensor and a.required]
-    rest = {a.name: a.default for a in o.sig.args if not a.required and not a.type.is_tensor}
-    text = F.to_text(o.inlined)
-    print(f"{op} = {text}, float32, {tp.get_num_threads()} threads")
+    (row,) = _rows(file, package, entry)
+    form = row.forms[0]
+    dtype = "f32" if row.allows("f32") else base_dtype(row)
+    first = _sample(row, form, 1, dtype)
+    tensors = [k for k, v in first.items() if isinstance(v, np.ndarray)]
+    rest = {a.name: first.get(a.name, a.default) for a in o.sig.args if a.name not in tensors}
+    text = F.to_text(_decided(o.inlined, rest, tensors))
+    print(f"{op} = {text}, {tp.tensor(first[tensors[0]]).dtype if tensors else dtype}, {tp.get_num_threads()} threads")
+
+    # What leads the signature by position, the rest by name: the calls are timed too.
+    lead = next((i for i, a in enumerate(form.args) if a[0] not in tensors or "kwonly" in a[3:]), len(form.args))
+    fixed = {k: v for k, v in plain(Sample(form, {}), first).items() if k not in tensors}
+
+    def fused(*xs: Any) -> Any:
+        return row.function(*xs[:lead], **dict(zip(tensors[lead:], xs[lead:], strict=True)), **fixed)
+
     rows: list[tuple[str, Any, Callable[..., Any]]] = [
-        ("fused", tp, lambda *xs: fused(*xs)), ("one by one", tp, _apart(text, [a.name for a in tensors], rest, tp)),
+        ("fused", tp, fused), ("one by one", tp, _apart(text, tensors, rest, tp)),
     ]  # fmt: skip
     try:
         import torch
@@ -93,31 +103,37 @@ def bench(ops: str, op: str) -> int:
         print("PyTorch is not installed here; it would be a third row")
     else:
         torch.set_num_threads(tp.get_num_threads())
-        rows.append(("PyTorch", torch, _apart(text, [a.name for a in tensors], rest, torch)))
+        rows.append(("PyTorch", torch, _apart(text, tensors, rest, torch)))
     print(f"{'':12}" + "".join(f"{f'{n} forward':>20}{f'{n} and grad':>20}" for n in SIZES) + "   ns an element")
     for name, library, f in rows:
         cells = []
         for n in SIZES:
-            rng = np.random.default_rng(0)
-            spans = [entry.test.domains.get(a.name, (0.1, 2.0)) for a in tensors]
-            arrays = [rng.uniform(*span, n).astype(np.float32) for span in spans]
-            xs = [library.tensor(a) for a in arrays]
+            sample = _sample(row, form, n, dtype)
+            xs = {k: library.tensor(sample[k]) for k in tensors}
             try:
-                forward = best(partial(f, *xs)) / n
+                forward = best(partial(f, *xs.values())) / n
+                both = _gradient_time(library, f, xs, form.diff)
             except Exception as e:
                 cells.append(f"{type(e).__name__}: {e}"[:38])
                 break
-            for x in xs:
-                x.requires_grad_()
-            ones = library.ones(n)
-            both = best(partial(_gradient, library, f, xs, ones)) / n
-            cells.append(f"{forward:>20.2f}{both:>20.2f}")
+            cells.append(f"{forward:>20.2f}{both:>20}")
         print(f"{name:12}" + "".join(cells))
     return 0
 
 
-def _gradient(library: Any, f: Callable[..., Any], xs: list[Any], ones: Any) -> Any:
-    return library.autograd.grad(f(*xs), xs, ones)
+def _sample(row: Op, form: Form, n: int, dtype: str) -> dict[str, Any]:
+    """Arguments by name: every tensor, n elements each, and the numbers that the op's tests give it first."""
+    return next(samples(row, shapes=((n,),), dtype=dtype, limit=1, only=form)).given
+
+
+def _gradient_time(library: Any, f: Callable[..., Any], xs: dict[str, Any], diff: tuple[str, ...]) -> str:
+    moved = [x for k, x in xs.items() if k in diff]
+    if not moved:
+        return "-"
+    for x in moved:
+        x.requires_grad_()
+    ones = library.ones_like(moved[0])
+    return f"{best(lambda: library.autograd.grad(f(*xs.values()), moved, ones)) / ones.numel():.2f}"
 
 
 def best(call: Callable[[], Any], seconds: float = 0.2) -> float:
@@ -129,6 +145,17 @@ def best(call: Callable[[], Any], seconds: float = 0.2) -> float:
         call()
         least = min(least, time.perf_counter_ns() - started)
     return least
+
+
+def _decided(n: F.Node, rest: dict[str, Any], tensors: list[str]) -> F.Node:
+    """The formula without what does not depend on elements: which of the arguments are there, flags, numbers."""
+    n = F.map_children(n, lambda c: _decided(c, rest, tensors))
+    match n:
+        case F.Compare(op=op, left=F.Name(id=i), right=F.NoneLit()) if i in tensors:
+            return F.Bool(op == "!=")
+        case F.Call(func="where", args=(c, yes, no)) if not set(F.names(c)) & set(tensors):
+            return yes if eval(F.to_text(c), {}, rest) else no
+    return n
 
 
 def _apart(text: str, names: list[str], rest: dict[str, Any], library: Any) -> Callable[..., Any]:

@@ -137,6 +137,40 @@ def test_one_op_is_checked_and_timed(root: Path, tmp_path: Path, what: str, said
     assert done.returncode == 0 and said in done.stdout, done.stdout + done.stderr
 
 
+OWN = """
+schema: 1
+ops:
+- op: weighed
+  family: binary
+  sig: weighed(Tensor x, Tensor? w=None, bool twice=True) -> Tensor out
+  expr: where(w != None, x * w, x) * (2 if twice else 1)
+  like: numpy.multiply(x, 1 if w is None else w) * (2 if twice else 1)
+  test: {skip: {third: it is zero}}
+  doc: The input, weighed where weights are given, twice or once.
+"""
+
+
+@pytest.mark.timeout(600)
+def test_an_op_of_ones_own_is_checked_and_timed_without_pytest(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN)
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TENSORPLAY_CACHE_DIR": str(tmp_path / "cache"),
+        "TENSORPLAY_CXXFLAGS": "-O0", "TENSORPLAY_PRECOMPILED_HEADERS": "0",
+    }  # fmt: skip
+    program = "import sys; sys.modules['pytest'] = None\nfrom tensorplay.testing.one import main; sys.exit(main())"
+    said = {}
+    for what in ("test", "bench"):
+        command = [sys.executable, "-c", program, what, "own.yaml", "weighed"]
+        done = subprocess.run(command, cwd=tmp_path, env=env, text=True, capture_output=True)
+        assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+        said[what] = done.stdout
+    assert "skipped: it is zero" in said["test"] and "weighed: every check passed" in said["test"]
+    assert "weighed = x * w * 2, " in said["bench"]
+    rows = [line.split() for line in said["bench"].splitlines() if line.startswith(("fused", "one by one"))]
+    assert [len(r) for r in rows] == [7, 9], said["bench"]
+    assert all(float(cell) > 0 for r in rows for cell in r[-6:])
+
+
 def test_the_model_that_ships_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that its reader refuses would cost every first define_op seconds, silently."""
     from codegen import base, resolve

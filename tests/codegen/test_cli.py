@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -132,3 +133,27 @@ def test_the_catalogue_tells_entries_from_names_written_by_hand(
     assert [line.split()[0] for line in said[:2]] == ["bitwise_and", "no_such_name"]
     assert said[2].startswith("1 names are no entries") and said[2].endswith(": half")
     assert said[3].startswith("2 of 5 names are short of something")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("os", "is a module of Python"), ("test", "is a module of Python"), ("_io", "cannot name a package"),
+        ("numpy", "is a module that a pack, its build or its tests import"), ("scikit-build-core", "is a module that"),
+        ("tensorplay", "is a module of the library"), ("class", "cannot name a package"),
+    ],
+)  # fmt: skip
+def test_a_pack_stands_in_front_of_no_module(
+    name: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pack", "init", name, "--where", str(tmp_path)]) == 1
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pack_shadows_nothing_that_its_files_import(root: Path) -> None:
+    from codegen.pack import NEEDED
+
+    project = (root / "codegen" / "templates" / "pack" / "pyproject.toml.j2").read_text()
+    requires = re.findall(r'"([a-z0-9-]+)>=', project)
+    assert {{"pyyaml": "yaml"}.get(r, r.replace("-", "_")) for r in requires} <= NEEDED

@@ -54,6 +54,17 @@ def test_rendering_shows_line_caret_and_hint() -> None:
     assert text.endswith("1 error, nothing written")
 
 
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ("e101_tab", "YAML takes no tab there; indent with spaces"), ("e101_scanner", "quote values that hold"),
+        ("e101_control", "character '\\x00' is not text"),
+    ],
+)  # fmt: skip
+def test_what_is_not_yaml_is_told_apart(case: str, says: str) -> None:
+    assert says in diagnose(CASES / f"{case}.yaml").render()
+
+
 def test_all_faults_of_a_file_in_one_run(tmp_path: Path) -> None:
     good = (CASES / "good.yaml").read_text()
     bad = good.replace("expr: exp(input)", "expr: exq(input)").replace("like: numpy.tanh", "lik: numpy.tanh")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+from itertools import product
+from pathlib import Path
 
 import pytest
 
 from codegen.model import REQUIRED, Loc
+from codegen.plan_bind import kind
 from codegen.signature import SignatureError, parse
 
 
@@ -86,3 +90,24 @@ def test_tensors_one_by_one_and_sizes_of_ones_own() -> None:
     assert [(str(a.type), a.starred) for a in s.args] == [("Tensor[]", True), ("int?[2]", False)]
     with pytest.raises(SignatureError, match="only 'Tensor \\*name'"):
         sig("f(int *sizes) -> Tensor out")
+
+
+def test_every_type_is_one_that_the_bindings_parse(root: Path) -> None:
+    """A type that the grammar takes and the parser of arguments does not know would be the compiler's to refuse."""
+    known = re.search(r"enum class Kind.*?\{(.*?)\}", (root / "csrc/python/args.h").read_text(), re.DOTALL)
+    assert known is not None
+    kinds = set(re.findall(r"^  (\w+)", known[1], re.MULTILINE))
+    taken = 0
+    for base, item, items, whole in product(
+        ("Tensor", "Scalar", "int", "float", "bool", "str", "dtype", "device", "generator"), ("", "?"), ("", "[]", "[2]"),
+        ("", "?"),
+    ):  # fmt: skip
+        if whole and not items:
+            continue
+        try:
+            args = sig(f"f({base}{item}{items}{whole} x) -> Tensor out").args
+        except SignatureError:
+            continue
+        assert kind(args[0]) in kinds, str(args[0].type)
+        taken += 1
+    assert taken >= 25

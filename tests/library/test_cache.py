@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ exec {cxx} "$@"
 @pytest.fixture
 def place(tmp_path: Path) -> dict[str, str]:
     wrapper = tmp_path / "c++"
-    wrapper.write_text(WRAPPER.format(top=tmp_path, cxx=_store.compiler()))
+    wrapper.write_text(WRAPPER.format(top=tmp_path, cxx=shlex.join(_store.compiler())))
     wrapper.chmod(0o755)
     paths = [p for p in sys.path if p]
     return os.environ | {
@@ -39,8 +40,16 @@ def place(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def start(place: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", DEFINE], env=place, text=True, stdout=-1, stderr=-1)
+# Takes a library that is there in place of a compile.
+TAKE = """
+import shutil, sys
+from tensorplay.library import _compile
+_compile.compile_library = lambda work, files, sources, includes, out: shutil.copy(sys.argv[1], out)
+"""
+
+
+def start(place: dict[str, str], before: str = "", *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", before + DEFINE, *args], env=place, text=True, stdout=-1, stderr=-1)
 
 
 @pytest.mark.timeout(900)
@@ -73,13 +82,33 @@ def test_a_killed_compile_leaves_nothing_that_is_used(place: dict[str, str], tmp
 
 
 @pytest.mark.timeout(900)
+def test_a_damaged_library_is_made_again(place: dict[str, str], tmp_path: Path) -> None:
+    place["TENSORPLAY_CXXFLAGS"] += " -g0 '-DTWO=1 + 1'"
+    place["CXX"] = shlex.join([place["CXX"], "-pipe"])  # a launcher and flags may stand there
+    assert start(place).communicate() == ("generator\n", "")
+    (made,) = (tmp_path / "cache" / "ops").glob(f"*/_ops{_store.SUFFIX}")
+    good = tmp_path / "good"
+    good.write_bytes(made.read_bytes())
+    size = good.stat().st_size
+    for keep in (None, 0, 100, size // 2, size - 1, "size"):
+        if isinstance(keep, int):
+            os.truncate(made, keep)
+        else:
+            made.with_name(keep or made.name).unlink()
+        assert start(place, TAKE, str(good)).communicate() == ("generator\n", ""), keep
+        assert start(place).communicate() == ("cache\n", ""), keep
+    assert len(list((tmp_path / "cache" / "ops").iterdir())) == 1
+
+
+@pytest.mark.timeout(900)
 def test_headers_are_precompiled_after_the_first_op_and_used(place: dict[str, str], tmp_path: Path) -> None:
     from tensorplay.library import _store
 
-    said = subprocess.run([_store.compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([*_store.compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     if "Free Software" not in said:
         pytest.skip("only GCC's headers are precompiled")
-    (tmp_path / "c++").write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/said\nexec {_store.compiler()} "$@"\n')
+    cxx = shlex.join(_store.compiler())
+    (tmp_path / "c++").write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/said\nexec {cxx} "$@"\n')
     del place["TENSORPLAY_PRECOMPILED_HEADERS"]
     want = ("generator", "")
     out, err = start(place).communicate()
@@ -100,7 +129,7 @@ def test_headers_are_precompiled_after_the_first_op_and_used(place: dict[str, st
     source = tmp_path / "empty.cpp"
     source.write_text("")
     again = [*unit.split(" -c ")[0].split(), "-H", "-fsyntax-only", str(source)]
-    said = subprocess.run([_store.compiler(), *again], capture_output=True, text=True, check=True).stderr
+    said = subprocess.run([*_store.compiler(), *again], capture_output=True, text=True, check=True).stderr
     assert f"! {made[0]}" in said
 
 
@@ -129,6 +158,35 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BuildError, match=r"looked for gone, c\+\+, g\+\+, clang\+\+"):
         tp.define_op("f(Tensor input) -> Tensor out", expr="input * 20")
+
+
+def test_a_compiler_of_several_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _store.compiler()[0]
+    spaced = tmp_path / "a folder" / "c++"
+    spaced.parent.mkdir()
+    spaced.symlink_to(path)
+    for text, words in (
+        (f"{path} -O1", [path, "-O1"]), (f"env 'A=1 2' {path}", ["env", "A=1 2", path]), (str(spaced), [str(spaced)]),
+    ):  # fmt: skip
+        monkeypatch.setenv("CXX", text)
+        found = _store.compiler()
+        assert [os.path.basename(found[0]), *found[1:]] == [os.path.basename(words[0]), *words[1:]]
+        assert os.path.isabs(found[0])
+    monkeypatch.setenv("CXX", "no-such-launcher 'c++")
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler found \(looked for no-such-launcher 'c\+\+\)"):
+        _store.compiler()
+
+
+@pytest.mark.parametrize(("writes", "missing"), [(":", r"\d\.o"), ('touch "${@: -1}"', "_ops.*")], ids=["none", "some"])
+def test_a_compiler_that_writes_nothing(
+    writes: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = tmp_path / "c++"
+    wrapper.write_text(f"#!/bin/bash\ncase \"$*\" in *-shared*) ;; *) {writes} ;; esac\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", str(wrapper))
+    with pytest.raises(BuildError, match=rf"ended without an error and wrote no {missing}; is it a C\+\+ compiler\?"):
+        tp.define_op("f(Tensor input) -> Tensor out", expr="input * 22")
 
 
 def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

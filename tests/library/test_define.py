@@ -16,6 +16,7 @@ from tensorplay.autograd import gradcheck, gradgradcheck
 from tensorplay.library import DefinitionError, NameTaken
 
 SLOPE = 0.5
+SIG = "f(Tensor x) -> Tensor out"
 swish: Any = None
 bent: Any = None
 
@@ -365,6 +366,19 @@ def test_its_code_is_what_the_command_writes(tmp_path: Path, keys: dict[str, Any
         assert (tmp_path / "generated" / name).read_bytes() == want.encode(), name
 
 
+@pytest.mark.parametrize("sig", [42, {"op": "x"}, b"f(Tensor x) -> Tensor out", [1], [SIG, None], print])
+def test_what_is_no_signature_is_a_type_error(sig: Any) -> None:
+    with pytest.raises(TypeError, match=r"^define_op: .* is neither a signature nor a Python function; give 'name\("):
+        tp.define_op(sig, expr="x")
+
+
+@pytest.mark.parametrize("key", ["sources", "header"])
+@pytest.mark.parametrize("value", [42, [42], b"x.cpp"])
+def test_what_is_no_path_is_a_type_error(key: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^define_op: {key} is .*; give the path of a file, or a list of paths$"):
+        tp.define_op("f(Tensor x) -> Tensor out", kernel="f", **{key: value})
+
+
 def test_a_fault_points_into_the_callers_text() -> None:
     with pytest.raises(DefinitionError) as caught:
         tp.define_op("f(Tensor input) -> Tensor out", expr="input + expp(input)")
@@ -438,3 +452,41 @@ def test_a_reference_that_cannot_be_called_is_a_warning_at_the_call(monkeypatch:
     with pytest.warns(UserWarning, match="thirds: not compared with its reference: scipy is not installed") as said:
         tp.define_op("thirds(Tensor x) -> Tensor out", expr="x / 3", like="x * scipy.special.gamma(2) / 3")
     assert said[0].filename == __file__
+
+
+def optional_numbers() -> str:
+    """Each kind of number that may be absent, where C++ computes with it and where it asks about it."""
+    text = "schema: 1\nops:\n"
+    for kind in ("Scalar", "float", "int"):
+        one = "3" if kind == "int" else "3.0"
+        for key, family, formulas in (
+            ("expr", "unary", (f"x * (n if n != None else {one})", f"x if n == None or n > {one} else x * n")),
+            ("compose", "composite", (
+                f"x * (n if n != None else {one})", f"x * (n**2 + n if n != None else {one})",
+                f"x if n == None or n > {one} else x * -n",
+            )),
+        ):  # fmt: skip
+            for k, formula in enumerate(formulas):
+                name = f"{key}_{kind.lower()}_{k}"
+                text += (
+                    f"- op: {name}\n  family: {family}\n  sig: {name}(Tensor x, {kind}? n=None) -> Tensor out\n"
+                    f"  {key}: {formula}\n  like: {{tests: t.py}}\n"
+                    f"  doc: The {key} {formula} of {kind.lower()} n.\n"
+                )
+    return text
+
+
+@pytest.mark.timeout(600)
+def test_a_number_that_may_be_absent_is_read_where_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "absent.yaml"
+    path.write_text(optional_numbers())
+    ops = vars(tp.define_ops(str(path)))
+    x = tp.tensor([1.0, -2.0])
+    for kind in ("scalar", "float", "int"):
+        for name in (f"expr_{kind}_0", f"compose_{kind}_0"):
+            assert ops[name](x).tolist() == [3.0, -6.0] and ops[name](x, 2).tolist() == [2.0, -4.0], name
+        assert ops[f"compose_{kind}_1"](x).tolist() == [3.0, -6.0]
+        assert ops[f"compose_{kind}_1"](x, 2).tolist() == [6.0, -12.0]
+        for name, sign in ((f"expr_{kind}_1", 1), (f"compose_{kind}_2", -1)):
+            want = [[1.0, -2.0], [sign * 2.0, sign * -4.0], [1.0, -2.0]]
+            assert [ops[name](*n).tolist() for n in ((x,), (x, 2), (x, 4))] == [want[0], want[1], want[2]], (name, want)

@@ -43,5 +43,5 @@ def test_every_function_compiles(tmp_path: Path) -> None:
     unit.write_text(HEADERS + "".join(made.values()))
     folders = [*_store.include_folders(), sysconfig.get_paths()["include"]]
     flags = [*_compile.COMMON, "-DTP_ISA=baseline", "-fsyntax-only", *(f"-I{p}" for p in folders)]
-    done = subprocess.run([_store.compiler(), *flags, str(unit)], capture_output=True, text=True)
+    done = subprocess.run([*_store.compiler(), *flags, str(unit)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
