@@ -95,15 +95,18 @@ pytest:  ## the tests alone, on the package that is installed; TESTS='/some/path
 
 test-cpp: dev  ## build and run the C++ test programs of tests/core
 	@$(LOCK) cmake --build build/dev --target cpp_tests
-	@for program in build/dev/tests/*; do echo "$$program"; "$$program"; done
+	@for program in build/dev/tests/*; do echo "$$program"; "$$program" || exit 1; done
 
 sanitize: deps  ## build under ASan and UBSan and run the tests there
 	@test -f build/sanitize/build.ninja || \
-	  $(CONFIGURE) -B build/sanitize -DTENSORPLAY_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1"
-	@$(LOCK) cmake --build build/sanitize
+	  $(CONFIGURE) -B build/sanitize -DTENSORPLAY_TESTS=ON -DTENSORPLAY_SANITIZE=address,undefined \
+	  -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1"
+	@$(LOCK) cmake --build build/sanitize --target all cpp_tests
+	@for program in build/sanitize/tests/*; do ASAN_OPTIONS=detect_leaks=0 "$$program" || exit 1; done
 	@$(PY) tools/dev_site.py build/sanitize/site
-	@export LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so.6)" PYTHONPATH=$(ROOT)/build/sanitize/site \
-	  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 \
+	@export LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so.6)"; \
+	  export PYTHONPATH=$(ROOT)/build/sanitize/site \
+	  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1; \
 	  $(call PYTEST,3600) -n $(JOBS) --timeout 600 $(TEST_PATHS)
 

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,6 +148,8 @@ class Other:
     def __init__(self, python: str, module: str, path: str = "") -> None:
         language = Path(__file__).with_name("language.py")
         environment = {"PATH": os.defpath} | ({"PYTHONPATH": path} if path else {})
+        if python == sys.executable:  # what a build under a sanitizer needs to load
+            environment |= {k: v for k, v in os.environ.items() if k == "LD_PRELOAD" or k.endswith("SAN_OPTIONS")}
         self.process = subprocess.Popen(
             [python, "-W", "ignore", str(language), module],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
