@@ -17,6 +17,8 @@ from .evaluate import MpmathEvaluator, NumpyEvaluator
 from .functions import Unavailable
 from .holomorphic import orders
 from .model import Deriv, Diff, Entry, Like, Loc, OpFile, Overload
+from .plan_compute import supported
+from .reads import types_of
 from .reference import Env, World, call_like, elementwise_inputs, integers_only, results_of, rng_for
 from .simplify import expand
 
@@ -324,12 +326,14 @@ class ElementwiseCheck:
         takes_complex = "c128" in self.e.dtypes if self.e.dtypes else True
         if not takes_complex or "vjp" in self.e.keys or self.o.inlined is None or self.o.expr is None:
             return
-        if orders(self.o.inlined, self.tensors):
+        if not supported(expand(self.o.inlined), types_of(self.o.sig), frozenset()) & {"C64", "C128"}:
             return  # the op itself takes no complex numbers
         env = next(iter(self.envs()))
         rng = rng_for(self.e.op + "/complex")
         hint = "give its vjp, or leave complex out of dtypes"
         for name, d in self.o.deriv.items():
+            if any(f.code == "E310" and d.formula and f.loc == d.formula.loc for f in self.diags.items):
+                continue  # it is not the derivative of real numbers either
             if d.formula is None or not isinstance(env.get(name), np.ndarray) or env[name].dtype.kind != "f":
                 continue
             slope = self.inlined(d.formula.node)

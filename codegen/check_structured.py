@@ -16,7 +16,7 @@ from . import formula as F
 from .check import attempt
 from .errors import Diagnostics
 from .functions import Unavailable, is_absent
-from .model import LINEAR, Diff, Entry, Formula, Loc, Overload, TensorCase
+from .model import LINEAR, NOWHERE, Diff, Entry, Formula, Loc, Overload, TensorCase
 from .numpy_linalg import PHASE_FREE
 from .reference import Env, Still, World, call_like, callable_like, case_inputs, results_of, rng_for
 from .shape_rules import SHAPES
@@ -153,13 +153,25 @@ class _CaseCheck:
             self.like = None  # a form of ours, where there is one: what is written in the entry can't draw
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
-        self.diags.add(code, loc, f"op '{self.e.op}': {message} (test case {self.i + 1})", hint, notes)
+        case = f" (test case {self.i + 1})" if self.e.test.cases or self.e.test.check else ""
+        self.diags.add(code, loc, f"op '{self.e.op}': {message}{case}", hint, notes)
 
     def places(self) -> list[tuple[Loc, str]]:
         out = [(self.o.sig.loc, "the signature gives the order of arguments"), *self.world.helpers(self.o)]
-        if self.like is not None:
-            out.append((self.like.loc, "the reference"))
-        return [*out, (self.e.test.loc, "the inputs")]
+        return [*out, self.compared, (self.e.test.loc, "the inputs")]
+
+    @property
+    def compared(self) -> tuple[Loc, str]:
+        """What the rest of the entry is compared with, and where it stands; a form of ours has no place."""
+        if callable_like(self.like, self.o):
+            return self.like.loc if self.like is not None else NOWHERE, "the reference"
+        if self.o.compose:
+            return self.o.compose[-1][1].loc, "compose"
+        return self.o.expr.loc if self.o.expr is not None else NOWHERE, "expr"
+
+    @property
+    def truth(self) -> str:
+        return self.compared[1]
 
     def full(self, env: Env) -> Env:
         return {a.name: env.get(a.name, None if a.required else a.default) for a in self.o.sig.args}
@@ -190,9 +202,8 @@ class _CaseCheck:
                 self.skipped.append(f"{self.e.op}: case {self.i + 1}, {step.__name__}: {ex}")
 
     def reference_loc(self) -> Loc:
-        if self.like is not None and callable_like(self.like, self.o):
-            return self.like.loc
-        return self.o.compose[-1][1].loc if self.o.compose else self.e.loc
+        loc, _ = self.compared
+        return self.e.loc if loc == NOWHERE else loc
 
     def unavailable(self, ex: Unavailable, loc: Loc) -> None:
         """A formula or reference that fails on its own test case is a fault; one that this machine lacks is not."""
@@ -220,7 +231,7 @@ class _CaseCheck:
                 self.fault(
                     "E312",
                     f.loc,
-                    f"shape of '{r.name}' is {list(got)}, the reference has {list(want)}",
+                    f"shape of '{r.name}' is {list(got)}, {self.truth} has {list(want)}",
                     notes=self.places(),
                 )
 
@@ -317,7 +328,7 @@ class _CaseCheck:
                     abs(self.slope(name, v, cotangents)) > 1e-4 for v in self.directions(x)
                 ):
                     self.fault(
-                        "E311", d.loc, f"'{name}' is under zero, but the reference depends on it", notes=self.places()
+                        "E311", d.loc, f"'{name}' is under zero, but {self.truth} depends on it", notes=self.places()
                     )
                 continue
             if d.kind is not Diff.FORMULA or d.formula is None:
@@ -337,7 +348,7 @@ class _CaseCheck:
                 got = _inner(grad, v)
                 want = self.slope(name, v, cotangents)
                 if not np.isclose(got, want, TOL, TOL * 10):
-                    text = f"vjp of '{name}' gives {got:.8g} along a direction, differences of the reference {want:.8g}"
+                    text = f"vjp of '{name}' gives {got:.8g} along a direction, differences of {self.truth} {want:.8g}"
                     self.fault("E311", d.formula.loc, text, notes=self.places())
                     break
 
@@ -375,7 +386,7 @@ class _CaseCheck:
             want = _sub(a, b, 2 * STEP)
             if r.name in got and not _close(got[r.name], want):
                 locs = [f.loc for per in self.o.tangent.values() for f in per.values()] or [self.e.keys["tangent"]]
-                text = f"the tangent of '{r.name}' differs from differences of the reference"
+                text = f"the tangent of '{r.name}' differs from differences of {self.truth}"
                 self.fault("E315", locs[0], text, notes=[*((p, "another part") for p in locs[1:]), *self.places()])
 
     def directions(self, x: Any) -> Iterator[Any]:

@@ -178,7 +178,8 @@ def parse(text: str) -> Node:
             warnings.simplefilter("ignore")  # what Python finds odd is refused, or means what it says
             tree = ast.parse(text.lstrip(), mode="eval")
     except SyntaxError as e:
-        start = min(max(0, (e.offset or 1) - 1 + lead), max(0, len(text) - 1))
+        # No offset: it ends where more is expected.
+        start = min(e.offset - 1 + lead, len(text) - 1) if e.offset else len(text.rstrip()) - 1
         end = (e.end_offset or 0) - 1 + lead
         raise FormulaError(f"syntax error: {e.msg}", (start, end if end > start else start + 1)) from None
     except (RecursionError, MemoryError, ValueError) as e:

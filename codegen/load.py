@@ -140,6 +140,8 @@ class _EntryReader(KeyReader):
                 try:
                     sig = signature.parse(text, loc)
                 except signature.SignatureError as e:
+                    if e.code == "E205" and keyword.iskeyword(self.op):
+                        return []  # said of the op's name
                     self.fault(e.code, loc.at(e.start, e.end), e.message, e.hint)
                     return []
                 if sig.name != self.op and IDENT.match(self.op) and not keyword.iskeyword(self.op):
@@ -234,12 +236,12 @@ class _EntryReader(KeyReader):
                     out[k.text] = (f, k.loc)
         return out
 
-    def v_compose(self, node: YNode, sigs: list[Signature]) -> list[tuple[str, Formula, Loc]]:
+    def v_compose(self, node: YNode, sigs: list[Signature]) -> list[tuple[str, Formula | None, Loc]]:
+        """A value whose formula was refused keeps its name: others read it."""
         if isinstance(node, YMap):
             pairs = [(k, self.formula(v, f"compose, '{k.text}'")) for k, v in node.items]
-            return [(k.text, f, k.loc) for k, f in pairs if f is not None and self.ident(k, "a value")]
-        f = self.formula(node, "compose")
-        return [(sigs[0].results[0].name, f, node.loc)] if f is not None else []
+            return [(k.text, f, k.loc) for k, f in pairs if self.ident(k, "a value")]
+        return [(sigs[0].results[0].name, self.formula(node, "compose"), node.loc)]
 
     def v_like(self, node: YNode, sigs: list[Signature]) -> Like | None:
         if isinstance(node, YMap):

@@ -223,7 +223,11 @@ class _EntryResolver(Differentiation, Facts):
         tensors = {a.name for a in sig.args if a.type.is_tensor}
         callees = structured_callees(self.world.ops)
         read: set[str] = set()
-        for name, f, loc in lets:
+        given, lets = lets, [let for let in lets if let[1] is not None]
+        for name, f, loc in given:
+            if f is None:
+                scope_names.append(name)
+                continue
             scope = Scope(
                 tuple(scope_names),
                 callees,
@@ -247,7 +251,7 @@ class _EntryResolver(Differentiation, Facts):
             self.unread(sig, read, "compose", [(f.loc, f"'{name}'") for name, f, _ in lets])
         for r in sig.results:
             if r.name not in scope_names[len(args) :]:
-                last = lets[-1]
+                last = given[-1]
                 self.fault(
                     "E204",
                     last[2],

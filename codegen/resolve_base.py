@@ -42,7 +42,9 @@ class Resolver:
 
     def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
         self.bad = True
-        if self.raw.bad and code in FOLLOW_UPS:
+        if code in FOLLOW_UPS and (
+            self.raw.bad or self.check.bad or any(d.loc == loc and d.code != code for d in self.diags.items)
+        ):
             return  # a value of this entry was refused already; what is missing may be what it was
         self.diags.add(code, loc, f"op '{self.raw.op}': {message}", hint, notes)
 

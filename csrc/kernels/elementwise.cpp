@@ -21,8 +21,11 @@ Dtype output_dtype(OutKind kind, Dtype common) {
 
 [[noreturn, gnu::cold, gnu::noinline]] void no_loop(const ElementwiseSpec& spec, const LoopSet& loops, Dtype dtype) {
   std::string takes;
-  for (int c = 0; c < kNumComputes; ++c)
-    if (loops.by_compute[c]) takes += (takes.empty() ? "" : ", ") + std::string(dtype_name(dtype_of(Compute(c))));
+  for (int i = 0; i < kNumDtypes; ++i) {
+    const Dtype given = Dtype(i);
+    const Dtype common = spec.promote != Promote::Common && is_integral(given) ? default_float() : given;
+    if (loops[compute_type(common)]) takes += (takes.empty() ? "" : ", ") + std::string(dtype_name(given));
+  }
   type_error(spec.schema->name, ": not defined for dtype ", dtype_name(dtype), "; it takes ", takes,
              ". Convert the input first, as in x.to(dtype)");
 }

@@ -137,6 +137,25 @@ def test_complex_inputs_are_checked_too(family: str) -> None:
     assert not diags, diags.render()
 
 
+@pytest.mark.parametrize(
+    ("sig", "expr", "fine"),
+    [
+        ("f(Tensor x, Tensor? lo=None, Tensor? hi=None)", "clamp(x, lo, hi) * 2", True),
+        ("f(Tensor x, float? lo=None, float? hi=None)", "clamp(x, lo, hi) * 2", True),
+        ("f(Tensor x, Tensor y)", "maximum(x, y) * 2", True), ("f(Tensor x, Tensor y)", "where(x < y, x, y) * 2", True),
+        ("f(Tensor x)", "exp(x) * (x + 1)", True),
+        ("f(Tensor x)", "x**2", False),  # a slope by size, of what complex numbers have
+    ],
+)  # fmt: skip
+def test_what_has_no_complex_loop_needs_no_dtypes(sig: str, expr: str, fine: bool) -> None:
+    slope = "" if fine else "  d: {x: 'where(x < 0, 2 * x, 2 * x)'}\n"
+    family = ("unary", "binary", "ternary")[sig.count("Tensor") - 1]
+    text = f"- op: f\n  family: {family}\n  sig: '{sig} -> Tensor out'\n  expr: {expr}\n{slope}"
+    rest = "  like: {tests: t.py}\n  doc: Twice the clamped value, and others.\n"
+    _, diags = entry(text + rest, numeric=True)
+    assert [d.code for d in diags.items] == ([] if fine else ["E310"]), diags.render()
+
+
 def test_the_project_file_is_fine() -> None:
     ops = Path(__file__).parents[2] / "ops.yaml"
     file, diags, _ = pipeline.checked(str(ops))
