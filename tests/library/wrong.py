@@ -124,6 +124,12 @@ WRONG = [
     _("E102", "", expr="input", special=[{"input": 0}]),
     _("E313", "", expr="where(input > 0, input, 0)", special=[{"input": 0, "out": 0, "d_input": 0.5}]),
     _("E208", "", compose="sum(input, (0,))", vjp={"input": "g"}),
+    # a composition whose value is no result
+    _("E409", "(input, input)", compose="(input, input)"),
+    _("E409", "topk(input, 2)", compose="topk(input, 2)"),
+    _("E409", "input", sig="f(Tensor input) -> Tensor[] out", compose="input"),
+    _("E409", "topk(input, 2)", sig="f(Tensor input) -> Tensor[] out", compose="topk(input, 2)"),
+    _("E409", "[input, 2]", sig="f(Tensor input) -> (Tensor a, Tensor b)", compose={"a": "input", "b": "[input, 2]"}),
     # keys that would be accepted and do nothing
     _("E208", "python", expr="input", python="os:getcwd"),
     _("E208", "python", compose="sum(input)", python="os:getcwd"),
