@@ -1,4 +1,4 @@
-"""Names in NumPy, SciPy, math and mpmath that references mention: do they exist here?"""
+"""Names in NumPy, SciPy, math and mpmath that references mention, and modules of the user's: do they exist here?"""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ def like_exists(path: str) -> bool:
         found.add(path)
         _keep(path)
     return obj is None or obj is not _MISSING
+
+
+def module_exists(name: str, file: Path) -> bool:
+    """Whether the package of a module could be imported, or is beside an ops file, in a folder above or its src.
+
+    Nothing is imported: the module may be the one that defines the op.
+    """
+    from importlib.util import find_spec
+
+    top = name.partition(".")[0]
+    if top in sys.modules or find_spec(top) is not None:
+        return True
+    folders = [d for p in file.resolve().parents[:4] for d in (p, p / "src")] if file.is_file() else []
+    return any((d / top).is_dir() or (d / f"{top}.py").is_file() for d in folders)
 
 
 def versions() -> str:

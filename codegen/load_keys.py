@@ -89,6 +89,8 @@ class KeyReader(TestReader):
 
     def k_dtypes(self, node: YNode, raw: Raw) -> tuple[str, ...]:
         out: list[str] = []
+        if isinstance(node, YSeq) and not node.items:
+            self.fault("E106", node.loc, "dtypes lists none: an op takes some", "drop it, or say which")
         for x in node.items if isinstance(node, YSeq) else (node,):
             c = self.choice(x, tuple(DTYPE_GROUPS) + DTYPES[1:], "dtype")
             out += DTYPE_GROUPS.get(c, (c,)) if c else ()

@@ -13,13 +13,13 @@ from . import cpp_types as C
 from . import formula as F
 from . import markers
 from .errors import Diagnostics
-from .model import Diff, Entry, Loc, OpFile, Overload
+from .model import Diff, Entry, Loc, OpFile, Overload, Result
 from .plan_batch import Batching
 from .plan_formulas import words
 from .plan_loops import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
-from .plan_terms import Ops, TermError, Terms, Use, Value
+from .plan_terms import Ops, TermError, Terms, Use, Value, describe, result_count
 from .plan_types import Function, OverloadPlan, Plan, PlanFault, Shard, Spec
 from .reserved import reserved_op
 
@@ -284,9 +284,11 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
         terms = Terms(ctx.ops, dict(scope), "V", f"dtype({first})" if first else "")
         try:
             v = terms.walk(f.node)
-            if name in results and v.type.base is not C.TENSOR.base:
-                r = next(r for r in x.results if r.name == name)
-                v = Value(terms.to(v, r.type, f.node), r.type)
+            r = x.sig.result(name)
+            if r is not None:
+                v = as_result(terms, v, r, f.node)
+            elif v.literal and v.type.is_list:  # a list as a value of its own
+                v = Value(terms.to(v, v.type, f.node), v.type)
         except TermError as e:
             raise x.fault(f"compose '{name}'", e.message, f.loc.at(*e.span)) from None
         used |= terms.used
@@ -306,6 +308,17 @@ def compose(x: OverloadNames, ctx: Context) -> tuple[Function, set[Use]]:
     params = C.params_text(x.sig.args, "V", words(" ".join(body)))
     head = f"{C.result_type(x.results, 'V')} {x.base}_compose({params})"
     return Function(head, tuple(body), template=True), used
+
+
+def as_result(terms: Terms, v: Value, r: Result, n: F.Node) -> Value:
+    """The value of a formula as a result of the op; one of another type is the formula's fault."""
+    if count := result_count(v.type):
+        each = ", ".join(f"{F.to_text(n)}[{k}]" for k in range(count))
+        say = f"[{each}]" if r.type.is_list else f"{F.to_text(n)}[0] for the first"
+        raise TermError(f"{count} results where '{r.name}' is {describe(r.type)}; say {say}", n.span)
+    if v.type.base is C.TENSOR.base and v.type.is_list == r.type.is_list and not v.literal:
+        return v
+    return Value(terms.to(v, r.type, n), r.type)
 
 
 def notes(x: OverloadNames, b: Backward) -> tuple[str, ...]:

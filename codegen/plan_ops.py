@@ -307,15 +307,29 @@ class Forward:
         x = self.x
         listed = x.entry.dtypes
         if not listed or not x.singles:
-            return []
+            return self.fixed_dtypes()
         if self.e is not None and x.has_loop:
             # Integers become floats before a loop is looked for.
             if self.e.promote != "Float" or any(d in listed for d in ("bool", "i64")):
-                return []
-            checked = [a for a in x.singles if a.name not in self.e.masks]
+                return self.fixed_dtypes()
+            checked = [a for a in x.singles if a.name not in self.e.masks and a.type.dtype is None]
         else:
             checked = [a for a in x.singles[:1] if a.type.dtype is None and not a.type.optional]
-        return [f"check_dtype({x.schema}, {C.cpp_name(a.name)}, {allowed_dtypes(listed)});" for a in checked]
+        lines = [f"check_dtype({x.schema}, {C.cpp_name(a.name)}, {allowed_dtypes(listed)});" for a in checked]
+        return lines + self.fixed_dtypes()
+
+    def fixed_dtypes(self, ref: str = "{}") -> list[str]:
+        """An operand of a loop whose dtype the signature fixes; a kernel looks for itself."""
+        if self.loop is None:
+            return []
+        lines = []
+        for a in self.x.singles:
+            if a.type.dtype is not None:
+                v = C.cpp_name(a.name)
+                given = f"{v}.defined()" if ref == "{}" else v
+                check = f"check_dtype({self.x.schema}, {ref.format(v)}, {allowed_dtypes((a.type.dtype,))});"
+                lines.append(f"if ({given}) {check}" if a.type.optional else check)
+        return lines
 
     def scalars(self) -> list[str]:
         """Scalar arguments: like operands, they take part in promotion."""
@@ -487,7 +501,7 @@ class Forward:
         if self.loop is not None and self.spec is not None:
             inputs = self.inputs("&{}->storage()")
             loop = f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"
-            return [*self.refuse_scalars(inputs), loop]
+            return [*self.fixed_dtypes("{}->storage()"), *self.refuse_scalars(inputs), loop]
         if x.entry.view_of:
             return [f"{first}->set_storage(std::move(shown));"]
         if f"{x.kernel}_" in self.ctx.kernels:
@@ -509,6 +523,7 @@ class Forward:
         body = [
             *batched,
             f"wiring::check_out({x.schema}, out_, {{{inputs}}});",
+            *self.fixed_dtypes("{}->storage()"),
             *self.refuse_scalars(operands),
             f"const Storage* const operands[] = {{{operands}}};",
             f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",

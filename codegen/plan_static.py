@@ -38,7 +38,7 @@ class StaticText:
                 if not isinstance(a, Name):
                     raise LoopError("only an argument compares with None", n)
                 if self.types[a.id].has_tensor:
-                    test = f"has_{a.id}{self.suffix}" if self.suffix else f"{C.cpp_name(a.id)}.defined()"
+                    test = f"has_{a.id}{self.suffix}" if self.suffix else f"!is_absent({C.cpp_name(a.id)})"
                 else:
                     test = f"{C.cpp_name(a.id)}{self.suffix}.has_value()"
                 return test if op == "!=" else f"!{test}"

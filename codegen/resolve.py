@@ -116,6 +116,7 @@ class _EntryResolver(Differentiation, Facts):
         raw = self.raw
         self.family_keys()
         self.standard_names()
+        self.public_names()
         nondiff = self.lists()
         overloads = []
         for i, sig in enumerate(raw.sigs):
@@ -212,7 +213,7 @@ class _EntryResolver(Differentiation, Facts):
 
     def unread(self, sig: Signature, read: set[str], what: str, notes: Any) -> None:
         for a in sig.args:
-            if a.name not in read and a.type.base not in (Base.DTYPE, Base.DEVICE, Base.GENERATOR):
+            if a.name not in read:
                 text = f"argument '{a.name}' is read by nothing in {what}"
                 self.fault("E211", a.loc, text, "use it, or drop it from the signature", notes)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from . import kinds
 from .errors import did_you_mean
-from .libraries import like_exists, like_members
+from .libraries import like_exists, like_members, module_exists
 from .markers import disagreement
 from .model import (
+    TOP,
     Base,
     Diff,
     Entry,
@@ -36,10 +38,16 @@ class Facts(Resolver):
             ("compose", "vjp", "the derivative follows from compose; for another, an autograd.Function"),
             ("compose", "tangent", "the derivative follows from compose"),
             ("compose", "shape", "the shape follows from compose"),
+            ("expr", "python", "one of them computes it"),
+            ("compose", "python", "one of them computes it"),
+            ("kernel", "python", "one of them computes it"),
+            ("expr", "view_of", "a loop writes its result into memory of its own"),
+            ("compose", "view_of", "what the result shares, the ops of compose decide"),
         ):
             if a == "expr" and not fam.elementwise:
                 continue  # refused below
-            both = any(self.per(a, i) and self.per(b, i) for i in range(len(raw.sigs)))
+            whole = b in ("python", "view_of")  # said once for all overloads
+            both = any(self.per(a, i) and (whole or self.per(b, i)) for i in range(len(raw.sigs)))
             if a in has and b in has and both:
                 self.fault("E208", has[b], f"'{a}' and '{b}' do not go together", why, [(has[a], f"'{a}' is here")])
         if fam.elementwise:
@@ -60,6 +68,9 @@ class Facts(Resolver):
             for i, sig in enumerate(raw.sigs):
                 if not any(self.per(k, i) for k in ("expr", "compose", "kernel")):
                     self.fault("E105", sig.loc, f"nothing computes {sig.text}", hint, [(raw.loc, "the op")])
+        if raw.values.get("operator") and self.world.base:
+            hint = "the operators of tensors are the library's; method: name gives tensors a method"
+            self.fault("E208", has["operator"], "'operator' is for ops of the library", hint)
         if fam.name == "view" and "view_of" not in has:
             self.fault("E105", raw.loc, "a view without 'view_of'", "view_of: input")
 
@@ -80,10 +91,34 @@ class Facts(Resolver):
         operands = [a for a in sig.args if a.type.is_tensor or (a.type.base is Base.SCALAR and not a.type.is_list)]
         if self.raw.family.name == "binary" and len(operands) < 2 and tensors:
             self.fault("E210", sig.loc, "family 'binary' takes two operands, the signature has 1", "family: unary?")
+        for r in sig.results:
+            if r.type.dtype is not None and not (r.type.dtype == "bool" and self.is_bool(expr, sig)):
+                text = f"'{r.name}' is {r.type}, but the operands decide the dtype of an elementwise result"
+                self.fault("E207", r.loc, text, f"Tensor {r.name}; an op with compose: cast(x, '{r.type.dtype}')")
         if len(sig.results) != 1 or not sig.results[0].type.is_tensor:
             several = len(sig.results) > 1
             hint = "several are a composition: compose: {first: formula, second: formula}" if several else ""
             self.fault("E210", sig.loc, f"family '{self.raw.family.name}' has one tensor result", hint)
+
+    def is_bool(self, expr: Formula | None, sig: Signature) -> bool:
+        given = {a.name: kinds.of_type(a.type) for a in sig.args}
+        return self.raw.family.nondiff or (expr is not None and kinds.of(expr.node, given) == "bool")
+
+    def public_names(self) -> None:
+        """Names that stand for two things, or for one thing twice."""
+        raw = self.raw
+        homes = raw.values.get("home", (TOP,))
+        taken = {f"{home}.{raw.op}" for home in homes} | {f"Tensor.{m}" for m in raw.values.get("method", ())}
+        for name, loc in raw.values.get("aliases", ()):
+            full = {name} if "." in name else {f"{home}.{name}" for home in homes}
+            if twice := full & taken:
+                text = f"aliases: '{name}' is {'the name of the op' if name == raw.op else f'{min(twice)} already'}"
+                self.fault("E206", loc, text, "drop it")
+            taken |= full
+        for sig in raw.sigs if raw.values.get("out") else ():
+            if (a := sig.arg("out")) is not None:
+                hint = "give the argument another name, or drop 'out'"
+                self.fault("E206", a.loc, "an argument 'out' beside out=, which says where the result goes", hint)
 
     def standard_names(self) -> None:
         """An argument of type dtype, device or generator has that name: it is the same word in every op."""
@@ -291,6 +326,9 @@ class Facts(Resolver):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
                 self.fault("E408", o.sig.loc, text, "change the header or the signature", [(at, "the kernel")])
+        if e.python and self.world.base and not module_exists(e.python.partition(":")[0], Path(self.diags.path)):
+            text = f"no module '{e.python.partition(':')[0]}' here, beside the file, or among those installed"
+            self.fault("E404", self.key_loc("python"), text, "module:function, as it is imported")
         if e.python and known.functions and e.python not in known.functions:
             hint = did_you_mean(e.python, known.functions) or "define it at the top of that module"
             self.fault("E404", self.key_loc("python"), f"no function '{e.python}'", hint)

@@ -33,7 +33,15 @@ def test_overloads_share_what_fits(good: OpFile) -> None:
     pow_ = good.by_name["pow"]
     assert [sorted(o.deriv) for o in pow_.overloads] == [["exponent", "input"], ["input"], ["exponent"]]
     assert all(d.kind is Diff.DERIVED for o in pow_.overloads for d in o.deriv.values())
-    assert pow_.operator == ("**",)
+
+
+def test_operators_are_those_of_the_library() -> None:
+    text = (
+        "- op: power\n  family: binary\n  sig: power(Tensor x, Tensor y) -> Tensor out\n  expr: x ** y\n"
+        "  operator: ['**', '^']\n  like: numpy.power\n  doc: A power, under two operators.\n"
+    )
+    file, diags = entry(text)
+    assert not diags and file.by_name["power"].operator == ("**", "^")
 
 
 def test_results_and_gradients_by_name(good: OpFile) -> None:

@@ -452,3 +452,11 @@ def test_a_reference_that_cannot_be_called_is_a_warning_at_the_call(monkeypatch:
     with pytest.warns(UserWarning, match="thirds: not compared with its reference: scipy is not installed") as said:
         tp.define_op("thirds(Tensor x) -> Tensor out", expr="x / 3", like="x * scipy.special.gamma(2) / 3")
     assert said[0].filename == __file__
+
+
+def test_lists_are_values_and_results_of_a_composition() -> None:
+    both = tp.define_op(
+        "both(Tensor x) -> Tensor[] out",
+        compose={"pair": "(x, x + 1)", "dims": "(0, 1)", "out": "[sum(stack(pair, 0), dims), pair[1], topk(x, 2)[0]]"},
+    )
+    assert [t.tolist() for t in both(tp.tensor([1.0, 2.0]))] == [8.0, [2.0, 3.0], [2.0, 1.0]]

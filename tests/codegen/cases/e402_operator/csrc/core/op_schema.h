@@ -1,0 +1,1 @@
+// What makes the file beside csrc/ the library's own.
