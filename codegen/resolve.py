@@ -57,6 +57,8 @@ def resolve(
 ) -> OpFile:
     world = World({}, {}, {}, declared or Declared(), frozenset(base.by_name) if base else frozenset())
     for e in base.entries if base else ():
+        if e.batch:
+            world.rules = {**world.rules, e.batch: (*world.rules.get(e.batch, ()), *(o.sig for o in e.overloads))}
         # Of another file: its lines are not this one's.
         world.ops[e.op] = tuple(replace(op_callee(o.sig), loc=None) for o in e.overloads)
         first_expr = next((o for o in e.overloads if o.expr is not None), None)

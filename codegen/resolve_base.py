@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import formula as F
@@ -12,6 +13,7 @@ from .markers import Declared
 from .model import (
     DTYPE_GROUPS,
     Loc,
+    Signature,
 )  # fmt: skip
 from .scope import Callee, Checker
 
@@ -29,6 +31,7 @@ class World:
     exprs: Exprs
     declared: Declared
     base: frozenset[str] = frozenset()  # ops of the library: a formula that names one means it
+    rules: Mapping[str, tuple[Signature, ...]] = field(default_factory=dict)  # batching rule -> its ops
 
 
 class Resolver:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from . import kinds
@@ -338,10 +339,24 @@ class Facts(Resolver):
                 text = f"'{e.python}' takes {', '.join(takes)}, the signature has {', '.join(names)}"
                 at = [(self.key_loc("python"), "the function")]
                 self.fault("E408", o.sig.loc, text, "change the function or the signature", at)
-        if e.batch and e.batch not in ("loop", "rows") and known.batches and e.batch not in known.batches:
-            self.fault(
-                "E407",
-                self.raw.values["batch"][1],
-                f"no batching rule '{e.batch}'",
-                did_you_mean(e.batch, known.batches),
-            )
+        if e.batch and e.batch not in ("loop", "rows", *known.batches):
+            self.rule_of_library(e, e.batch)
+
+    def rule_of_library(self, e: Entry, name: str) -> None:
+        """A rule is a function of C++: a named one is that of an op with the same arguments and results."""
+        loc = self.raw.values["batch"][1]
+        rules, own = self.world.rules, self.world.declared.batches
+        if name not in rules:
+            if own or self.world.base:
+                hint = did_you_mean(name, {*own, *rules, "loop", "rows"}) or "batch: loop runs each sample for itself"
+                self.fault("E407", loc, f"no batching rule '{name}'", hint)
+            return
+
+        def types(sig: Signature) -> tuple[str, ...]:
+            return tuple(str(replace(x.type, dtype=None)) for x in sig.members)
+
+        fits = {types(sig) for sig in rules[name]}
+        for o in e.overloads:
+            if types(o.sig) not in fits:
+                text = f"the batching rule '{name}' is one of ops like {rules[name][0].text}"
+                self.fault("E408", loc, text, "batch: loop runs each sample for itself", [(o.sig.loc, "the signature")])

@@ -130,6 +130,10 @@ WRONG = [
     _("E409", "input", sig="f(Tensor input) -> Tensor[] out", compose="input"),
     _("E409", "topk(input, 2)", sig="f(Tensor input) -> Tensor[] out", compose="topk(input, 2)"),
     _("E409", "[input, 2]", sig="f(Tensor input) -> (Tensor a, Tensor b)", compose={"a": "input", "b": "[input, 2]"}),
+    # batching rules
+    _("E407", "nope", expr="input", batch="nope"),
+    _("E407", "lop", sig=B, compose="x * y", batch="lop"),
+    _("E408", "addmm", sig=B, compose="x * y", batch="addmm"),
     # keys that would be accepted and do nothing
     _("E208", "python", expr="input", python="os:getcwd"),
     _("E208", "python", compose="sum(input)", python="os:getcwd"),
