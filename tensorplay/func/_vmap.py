@@ -12,7 +12,8 @@ from ._tree import tree_map
 
 def check_randomness(name: str, randomness: str) -> None:
     if randomness not in ("error", "same", "different"):
-        raise RuntimeError(f"{name}: Only allowed values for randomness are error, different, or same. Got {randomness}")
+        allowed = "error, different, or same"
+        raise RuntimeError(f"{name}: Only allowed values for randomness are {allowed}. Got {randomness}")
 
 
 def vmap(
