@@ -28,11 +28,19 @@ def _folder(key: str) -> Path:
 def flags(key: str) -> list[str]:
     """What makes the compiler use them, where they have been made."""
     made = _folder(key) / f"{NAME}.gch"
-    if os.environ.get(SWITCH) == "0" or not made.is_file():
+    if os.environ.get(SWITCH) == "0" or not _whole(made):
         return []
     with contextlib.suppress(OSError):
         os.utime(made.parent)
     return ["-include", str(made.with_suffix(""))]
+
+
+def _whole(made: Path) -> bool:
+    """Whether it is there, all of it: the compiler refuses every unit that is given one cut short."""
+    try:
+        return made.stat().st_size == int(made.with_name("size").read_text())
+    except (OSError, ValueError):
+        return False
 
 
 def make(key: str, cxx: list[str], command: list[str], texts: list[str], includes: list[Path]) -> None:
@@ -41,7 +49,7 @@ def make(key: str, cxx: list[str], command: list[str], texts: list[str], include
     import fcntl
 
     folder = _folder(key)
-    if os.environ.get(SWITCH) == "0" or (folder / f"{NAME}.gch").is_file():
+    if os.environ.get(SWITCH) == "0" or _whole(folder / f"{NAME}.gch"):
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -56,10 +64,11 @@ def make(key: str, cxx: list[str], command: list[str], texts: list[str], include
         named = dict.fromkeys(name for text in texts for name in _INCLUDE.findall(text))
         lines = [f'#include "{name}"\n' for name in named if any((i / name).is_file() for i in includes)]
         (folder / NAME).write_text("".join(lines))
-        part = str(folder / "part")
+        part, size = str(folder / "part"), shlex.quote(str(folder / "size"))
         gcc = f"{shlex.join(cxx)} --version | grep -q 'Free Software'"
         run = shlex.join([*cxx, *command, "-x", "c++-header", str(folder / NAME), "-o", part])
-        script = f"{gcc} && {run} && {shlex.join(['mv', part, str(folder / f'{NAME}.gch')])}"
+        move = shlex.join(["mv", part, str(folder / f"{NAME}.gch")])
+        script = f"{gcc} && {run} && wc -c <{shlex.quote(part)} >{size} && {move}"
         # A shell that leaves it behind: nobody has to wait for it.
         left = f"({script}) </dev/null >/dev/null 2>&1 &"
         subprocess.run(["nice", "-n", "5", "sh", "-c", left], pass_fds=(lock,), start_new_session=True, check=False)

@@ -133,6 +133,32 @@ def test_headers_are_precompiled_after_the_first_op_and_used(place: dict[str, st
     assert f"! {made[0]}" in said
 
 
+def test_headers_cut_short_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorplay.library import _headers
+
+    monkeypatch.setenv("TENSORPLAY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TENSORPLAY_PRECOMPILED_HEADERS", raising=False)
+    source = tmp_path / "some.h"
+    source.write_text("#include <vector>\n")
+    made = tmp_path / "cache" / "headers" / "key" / "all.h.gch"
+
+    def make() -> None:
+        _headers.make("key", _store.compiler(), ["-std=c++20", f"-I{tmp_path}"], ['#include "some.h"'], [tmp_path])
+        deadline = time.monotonic() + 100
+        while not _headers.flags("key") and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    said = subprocess.run([*_store.compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    if "Free Software" not in said:
+        pytest.skip("only GCC's headers are precompiled")
+    make()
+    assert _headers.flags("key") == ["-include", str(made.with_suffix(""))]
+    os.truncate(made, made.stat().st_size // 2)
+    assert _headers.flags("key") == []
+    make()
+    assert _headers.flags("key") and made.stat().st_size > 1000
+
+
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENSORPLAY_CACHE_DIR", str(tmp_path / "theirs"))
     (tmp_path / "theirs").mkdir(mode=0o700)

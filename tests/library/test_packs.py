@@ -151,6 +151,6 @@ def test_a_pack_is_not_made_over_something(tmp_path: Path, capsys: pytest.Captur
 
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
-    for name, why in (("taken", "is not empty"), ("tensorplay", "the library's own name"), ("1st", "cannot name")):
+    for name, why in (("taken", "is not empty"), ("tensorplay", "is a module of the library"), ("1st", "cannot name")):
         assert main(["pack", "init", name, "--where", str(tmp_path)]) == 1
         assert why in capsys.readouterr().err
