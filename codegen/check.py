@@ -436,14 +436,28 @@ class ElementwiseCheck:
             for p in sorted(self.compared(name, ("==", "!="))):
                 h = 1e-6 * (1 + abs(p))
                 left, at, right = (self.slope_at(slope, env, name, x) for x in (p - h, p, p + h))
-                tol = 1e-3 * max(1, abs(left))
-                if np.isfinite([left, right]).all() and abs(left - right) <= tol and not abs(at - left) <= tol:
+                beside = self.beside(slope, env, name, p, left, right)
+                if beside is not None and not alike(at, beside):
                     if p in self.decided(name):
                         continue
-                    text = f"the derivative by '{name}' is {at:.6g} at {name}={p:g} and {left:.6g} beside it"
+                    text = f"the derivative by '{name}' is {at:.6g} at {name}={p:g} and {beside:.6g} beside it"
                     row = f"special: [{{{name}: {p:g}, d_{name}: {at:g}}}]"
                     hint = f"give the derivative, d: {{{name}: ...}}; if {at:g} is meant, {row}"
                     self.fault("E317", self.o.expr.loc, text, hint)
+
+    def beside(self, slope: F.Node, env: Env, name: str, p: float, left: float, right: float) -> float | None:
+        """The slope beside a point: that of both sides, or of the only one where there is a function; infinite where it
+        grows without end. None where the sides differ, which is a kink."""
+        sides = []
+        for sign, near in ((-1, left), (1, right)):
+            if np.isnan(near):
+                continue
+            far, nearer = (abs(self.slope_at(slope, env, name, p + sign * h * (1 + abs(p)))) for h in (1e-2, 1e-4))
+            grows = abs(near) > max(1, 1.2 * nearer) and nearer > 1.2 * far  # also as slowly as a logarithm
+            sides.append(float(np.copysign(np.inf, near)) if grows else near)
+        if not sides or not all(alike(s, sides[0]) for s in sides):
+            return None
+        return sides[0]
 
     def decided(self, name: str) -> list[float]:
         """Where a special row gives the derivative."""
@@ -510,6 +524,11 @@ def same(got: Any, want: Any, tol: float) -> bool:
     if (want == 0).all() and np.signbit(np.real(want)).all() and not np.signbit(np.real(got)).all():
         return False
     return bool((np.abs(got - want) <= tol * np.maximum(1, np.abs(want))).all())
+
+
+def alike(a: float, b: float) -> bool:
+    """Whether two slopes are one, up to what a step beside a point makes of it."""
+    return a == b or bool(np.isfinite(b) and abs(a - b) <= 1e-3 * max(1, abs(b)))
 
 
 def _is_number(v: Any) -> bool:

@@ -100,6 +100,8 @@ class NumpyEvaluator:
                 return self.compared(found) if self.compared else found
             case F.Binary(op=op, left=a, right=b):
                 x, y = ev(a), ev(b)
+                if op == "**" and type(x) is int and type(y) is int and y < 0:
+                    x = float(x)
                 if op in ("**", "//", "%"):
                     return self.function({"**": "pow", "//": "floor_divide", "%": "remainder"}[op])(x, y)
                 if op in _BITS:

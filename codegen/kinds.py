@@ -26,6 +26,8 @@ def of(n: F.Node, names: Mapping[str, str]) -> str:
             return names.get(i, "float")  # pi, e, inf, nan
         case F.Unary(arg=a):
             return of(a, names)
+        case F.Binary(op="**", right=b) if _of_whole_numbers(n, names) and not _is_count(b):
+            return "float"  # the exponent may be negative, and the dtype may not depend on its value
         case F.Binary(op=op, left=a, right=b):
             kind = OPERATORS[op].kind if op in OPERATORS else "any"
             return "float" if kind == "float" else join(of(a, names), of(b, names), "int")
@@ -37,6 +39,17 @@ def of(n: F.Node, names: Mapping[str, str]) -> str:
                 return kind
             return join(*(of(a, names) for a in args if not isinstance(a, F.NoneLit)))
     return "any"
+
+
+def _of_whole_numbers(n: F.Binary, names: Mapping[str, str]) -> bool:
+    """Whether an operation is one of whole numbers, not of elements."""
+    if any(names.get(i) != "int" for i in F.names(n)):
+        return False
+    return of(n.left, names) == of(n.right, names) == "int"
+
+
+def _is_count(n: F.Node) -> bool:
+    return isinstance(n, F.Num) and isinstance(n.value, int) and n.value >= 0
 
 
 def of_type(t: Type) -> str:

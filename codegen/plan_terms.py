@@ -342,6 +342,8 @@ class Terms:
             return Value(f"{x.wrapped} {op} {y.wrapped}", both, atom=False)
         if op == "/":
             return Value(f"double({x.text}) / double({y.text})", FLOAT, atom=False)
+        if op == "**" and both == INT and isinstance(b, Num) and isinstance(b.value, int) and b.value >= 0:
+            return Value(f"std::int64_t(std::pow(double({x.text}), double({y.text})))", INT)
         if op == "**":
             return Value(f"std::pow(double({x.text}), double({y.text}))", FLOAT)
         if op in ("//", "%") and both == INT:

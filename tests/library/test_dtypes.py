@@ -25,3 +25,17 @@ def test_an_operand_of_another_dtype_is_refused() -> None:
     y = tp.tensor([1.0, 2.0], requires_grad=True)
     pick(y, m).sum().backward()
     assert y.grad is not None and y.grad.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("key", ["expr", "compose"])
+def test_powers_of_whole_numbers_mean_the_same(key: str) -> None:
+    """A float where the exponent may be negative, whatever it is; whole where it is written and is not."""
+    x = tp.arange(3)
+    power = tp.define_op(f"power_{key}(Tensor x, int n=2) -> Tensor out", **{key: "x * 2**n"})
+    assert power(x, -1).tolist() == [0.0, 0.5, 1.0]
+    assert power(x).tolist() == [0.0, 4.0, 8.0]
+    assert power(x).dtype == tp.float32
+    square = tp.define_op(f"square_{key}(Tensor x, int n=2) -> Tensor out", **{key: "x * n**2 + 2**3"})
+    assert (square(x, -3).tolist(), square(x).dtype) == ([8, 17, 26], tp.int64)
+    half = tp.define_op(f"half_{key}(Tensor x) -> Tensor out", **{key: "x * 2**-1"})
+    assert half(x).tolist() == [0.0, 0.5, 1.0]

@@ -130,6 +130,11 @@ WRONG = [
     _("E409", "input", sig="f(Tensor input) -> Tensor[] out", compose="input"),
     _("E409", "topk(input, 2)", sig="f(Tensor input) -> Tensor[] out", compose="topk(input, 2)"),
     _("E409", "[input, 2]", sig="f(Tensor input) -> (Tensor a, Tensor b)", compose={"a": "input", "b": "[input, 2]"}),
+    # a slope of its own at a single point
+    _("E317", "where(input == 0, 0, input * log(input))", expr="where(input == 0, 0, input * log(input))"),
+    _("E317", "where(input == 0, 0, sqrt(abs(input)) * input / abs(input))",
+      expr="where(input == 0, 0, sqrt(abs(input)) * input / abs(input))"),
+    _("E317", "where(input == 1, 0, sqrt(input - 1))", expr="where(input == 1, 0, sqrt(input - 1))"),
     # batching rules
     _("E407", "nope", expr="input", batch="nope"),
     _("E407", "lop", sig=B, compose="x * y", batch="lop"),
