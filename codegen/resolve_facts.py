@@ -43,7 +43,6 @@ class Facts(Resolver):
             ("compose", "python", "one of them computes it"),
             ("kernel", "python", "one of them computes it"),
             ("expr", "view_of", "a loop writes its result into memory of its own"),
-            ("compose", "view_of", "what the result shares, the ops of compose decide"),
         ):
             if a == "expr" and not fam.elementwise:
                 continue  # refused below
