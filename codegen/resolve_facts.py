@@ -43,9 +43,12 @@ class Facts(Resolver):
             ("compose", "python", "one of them computes it"),
             ("kernel", "python", "one of them computes it"),
             ("expr", "view_of", "a loop writes its result into memory of its own"),
+            ("compose", "view_of", "what the result shares, the ops of compose decide; family view does"),
         ):
             if a == "expr" and not fam.elementwise:
                 continue  # refused below
+            if a == "compose" and b == "view_of" and fam.name == "view":
+                continue
             whole = b in ("python", "view_of")  # said once for all overloads
             both = any(self.per(a, i) and (whole or self.per(b, i)) for i in range(len(raw.sigs)))
             if a in has and b in has and both:
