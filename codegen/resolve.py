@@ -266,7 +266,7 @@ class _EntryResolver(Differentiation, Facts):
         for name, _, loc in lets:
             if name not in read and name not in results:
                 text = f"compose: '{name}' is read by nothing"
-                self.fault("E211", loc, text, "drop it", [(sig.loc, "the results")])
+                self.fault("E211", loc, text, "drop it", [(sig.loc, "the results")], parsed=True)
         return tuple((name, f) for name, f, _ in lets)
 
     def left_out(self, lets: Any, sig: Signature, callees: Mapping[str, tuple[Callee, ...]]) -> None:
@@ -296,7 +296,13 @@ class _EntryResolver(Differentiation, Facts):
         for n in reversed(found.values()):  # each once, at its first place
             also = f"; or require {n.id} != None" if "compose" in self.raw.keys else ""
             hint = f"ask first: ... if {n.id} == None else ...{also}"
-            self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint)
+            self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint, self.asking(f, n))
+
+    def asking(self, f: Formula, name: F.Name) -> list[tuple[Loc, str]]:
+        """The signatures of ops to which the formula hands this very name: theirs may be what is wrong."""
+        calls = [c for c in F.walk(f.node) if isinstance(c, F.Call) and any(a is name for a in F.children(c))]
+        callees = [(c.func, o) for c in calls for o in self.world.ops.get(c.func, ())]
+        return [(o.loc, f"the signature of '{func}'") for func, o in callees if o.loc is not None]
 
     def absent_operands(self, o: Overload) -> None:
         """The same of an element: only a bound may be None, which then does not bind."""

@@ -43,10 +43,15 @@ class Resolver:
         self.check = Checker(diags, raw.op, ops=world.ops)
         self.spoken: dict[str, tuple[str, Loc]] = {}  # argument -> (key, place)
 
-    def fault(self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = ()) -> None:
+    def fault(
+        self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = (), *, parsed: bool = False
+    ) -> None:
+        """`parsed`: what the fault rests on is known as soon as the formulas parse, right or not."""
         self.bad = True
         if code in FOLLOW_UPS and (
-            self.raw.bad or self.check.bad or any(d.loc == loc and d.code != code for d in self.diags.items)
+            self.raw.bad
+            or (self.check.bad and not parsed)
+            or any(d.loc == loc and d.code != code for d in self.diags.items)
         ):
             return  # a value of this entry was refused already; what is missing may be what it was
         self.diags.add(code, loc, f"op '{self.raw.op}': {message}", hint, notes)

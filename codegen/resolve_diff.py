@@ -100,7 +100,20 @@ class Differentiation(Resolver):
                     "E302", a.loc, f"nothing is said of the derivative of '{a.name}'",
                     f"give {key}: {{{a.name}: formula}}, or list it under zero, nondiff or todo",
                 )  # fmt: skip
+        self.unread_gradients(o, out)
         return out
+
+    def unread_gradients(self, o: Overload, derivs: Mapping[str, Deriv]) -> None:
+        """A gradient that reaches a result and that no vjp reads would be lost without a word."""
+        formulas = [d.formula.node for d in derivs.values() if d.kind is Diff.FORMULA and d.formula is not None]
+        others = {d.kind for d in derivs.values()} - {Diff.FORMULA, Diff.ZERO, Diff.NONDIFF}
+        if self.raw.family.elementwise or not formulas or others or len(o.sig.results) == 1:
+            return
+        read = {n for f in formulas for n in F.names(f)}
+        for r in o.diff_results:
+            if f"g_{r.name}" not in read:
+                text = f"no vjp reads 'g_{r.name}', and nothing is said of the gradient of '{r.name}'"
+                self.fault("E302", r.loc, text, f"nondiff: [{r.name}]")
 
     def counts(self) -> bool:
         """Whether the op takes nothing that a gradient could belong to."""
