@@ -139,8 +139,9 @@ docs: dev $(VENV)/.requirements-docs  ## the documentation as HTML, in build/doc
 	@$(PY) -m sphinx -q -W --keep-going -b html build/docs/src build/docs/html
 	@echo "$(ROOT)/build/docs/html/index.html"
 
-wheel: deps  ## a wheel in dist/
+wheel: deps $(VENV)/.requirements-wheel  ## a wheel in dist/
 	@$(LOCK) $(PY) -m pip wheel -q --no-deps -w dist .
+	@$(PY) tools/repack.py dist/*.whl
 	@ls -l dist
 
 clean:  ## remove what builds and tests leave behind

@@ -20,6 +20,6 @@ install(DIRECTORY generated/stubs/ DESTINATION tensorplay FILES_MATCHING PATTERN
 install(FILES ops.yaml DESTINATION tensorplay/codegen)
 # The model of those ops, read once here: a first define_op would need ten times as long to read the entries.
 install(CODE "execute_process(
-  COMMAND \"${Python_EXECUTABLE}\" -c \"from pathlib import Path; from codegen.base import ship; ship(Path('${CMAKE_BINARY_DIR}/installed/model.pickle'))\"
+  COMMAND \"${Python_EXECUTABLE}\" -c \"from pathlib import Path; from codegen.base import ship; ship(Path('${CMAKE_BINARY_DIR}/installed/model.pickle.xz'))\"
   WORKING_DIRECTORY \"${CMAKE_CURRENT_SOURCE_DIR}\" COMMAND_ERROR_IS_FATAL ANY)
-  file(INSTALL \"${CMAKE_BINARY_DIR}/installed/model.pickle\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/tensorplay/codegen\")")
+  file(INSTALL \"${CMAKE_BINARY_DIR}/installed/model.pickle.xz\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/tensorplay/codegen\")")

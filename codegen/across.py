@@ -19,7 +19,8 @@ from .model import (
 )  # fmt: skip
 
 
-def across(entries: list[Entry], diags: Diagnostics) -> None:
+def across(entries: list[Entry], diags: Diagnostics, base: Mapping[str, Entry]) -> None:
+    """`base`: entries of the library, where these are another file's; a formula that names one means it."""
     names: dict[tuple[str, str], tuple[str, Loc]] = {}
 
     def claim(kind: str, name: str, e: Entry, loc: Loc) -> None:
@@ -79,17 +80,22 @@ def across(entries: list[Entry], diags: Diagnostics) -> None:
                 [(other.keys["doc"], other.op)],
             )
         docs.setdefault(bare, e)
-    ops = {e.op: e for e in entries}
+    ops = {e.op: e for e in entries} | base
     for e in entries:
         still(e, ops, diags)
 
 
 def still(e: Entry, ops: Mapping[str, Entry], diags: Diagnostics) -> None:
-    """E304: an argument of a composition that nothing moves with, said to be differentiable."""
+    """An argument of a composition that nothing moves with, said to be differentiable (E304); such a result (E302)."""
     for o in e.overloads:
         if not o.compose or not o.diff_results:
             continue
-        here = moving(o, ops)
+        of = moving(o, ops)
+        here = frozenset().union(*of.values())
+        for r in o.diff_results:
+            if here and not of[r.name]:
+                text = f"op '{e.op}': no gradient passes from '{r.name}' to an argument, and nothing is said of it"
+                diags.add("E302", r.loc, text, f"nondiff: [{r.name}]")
         for name, d in o.deriv.items():
             if d.kind is Diff.DERIVED and name not in here:
                 text = f"op '{e.op}': compose reads '{name}' for comparisons and indices alone: it has no derivative"

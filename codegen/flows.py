@@ -1,4 +1,4 @@
-"""Which arguments of a composition its results move with. Knows formulas and what the ops they call say; no numbers."""
+"""Which arguments of a composition each of its results moves with. Knows formulas and what the ops they call say; no numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,32 @@ Scope = Mapping[str, frozenset[str]]
 _NONE: frozenset[str] = frozenset()
 
 
-def moving(o: Overload, ops: Mapping[str, Entry]) -> frozenset[str]:
-    """Arguments with a path to a result that is no comparison, condition, index or number of elements."""
+def moving(o: Overload, ops: Mapping[str, Entry]) -> dict[str, frozenset[str]]:
+    """Of each result that carries a gradient: arguments with a path to it that is no comparison, condition, index or
+    number of elements."""
     scope: dict[str, frozenset[str]] = {a.name: frozenset({a.name}) for a in o.sig.tensor_args}
+    values = {name: f.node for name, f in o.compose}
     for name, f in o.compose:
-        scope[name] = _flow(f.node, scope, ops)
-    return _NONE.union(*(scope.get(r.name, _NONE) for r in o.diff_results))
+        n = f.node
+        if isinstance(n, F.Subscript) and _still(_called(n.value, values), n.index, ops):
+            scope[name] = _NONE
+        else:
+            scope[name] = _flow(n, scope, ops)
+    return {r.name: scope.get(r.name, _NONE) for r in o.diff_results}
+
+
+def _called(n: F.Node, values: Mapping[str, F.Node]) -> F.Node:
+    while isinstance(n, F.Name) and n.id in values:
+        n = values[n.id]
+    return n
+
+
+def _still(call: F.Node, index: F.Node, ops: Mapping[str, Entry]) -> bool:
+    """Whether one of several results of an op is of those that carry no gradient."""
+    if not (isinstance(call, F.Call) and call.func in ops and isinstance(index, F.Num) and isinstance(index.value, int)):
+        return False
+    of = [o for o in ops[call.func].overloads if 1 < len(o.sig.results) > (k := index.value) >= 0]
+    return bool(of) and all(o.sig.results[k].name in o.nondiff_results for o in of)
 
 
 def _flow(n: F.Node, scope: Scope, ops: Mapping[str, Entry]) -> frozenset[str]:

@@ -92,7 +92,7 @@ def resolve(
             entries.append(entry)
     bad = endless(entries, world.base, diags)
     entries = [e for e in entries if e.op not in bad]
-    across(entries, diags)
+    across(entries, diags, base.by_name if base else {})
     return OpFile(diags.path, 1, tuple(entries), diags.source)
 
 

@@ -793,10 +793,10 @@ def scatter_ends(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: st
     """Largest or smallest by index."""
 
 def scatter_means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
-    """Means by index."""
+    """Means of the elements that an index sends to one place."""
 
 def scatter_products(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Products by index."""
+    """Products of the elements that an index sends to one place."""
 
 def scatter_reduce_value(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Values of scatter_reduce."""

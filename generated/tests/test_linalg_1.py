@@ -113,7 +113,7 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
         skip={"complex": "drawn matrices are not positive definite"},
         forms=[
-            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("L", "info"), diff=("A",), diff_results=("L", "info"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("A", "Tensor"), ("upper", "bool", False, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("L", "info"), diff=("A",), diff_results=("L",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
     Op(
@@ -282,7 +282,7 @@ OPS = [
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
-            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse", "info"), tests="tests/ops/test_linalg_complex.py"),
+            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
 ]

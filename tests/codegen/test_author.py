@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -177,8 +178,8 @@ def test_the_model_that_ships_is_read_back(tmp_path: Path, monkeypatch: pytest.M
 
     base.ship(tmp_path / base.SHIPPED)
     monkeypatch.setattr(base, "__file__", str(tmp_path / "base.py"))  # where the shipped one is looked for
-    key = (tmp_path / base.SHIPPED).read_bytes()
-    monkeypatch.setattr(base, "_key", lambda _: base.pickle.loads(key)[0])
+    key = base.pickle.loads(lzma.decompress((tmp_path / base.SHIPPED).read_bytes()))[0]
+    monkeypatch.setattr(base, "_key", lambda _: key)
     monkeypatch.setattr(base, "library_path", lambda: Path("ops.yaml"))
     monkeypatch.setattr(resolve, "load", lambda *_: pytest.fail("the entries were read"))
     base.library.cache_clear()
@@ -196,8 +197,8 @@ def test_a_model_with_anything_else_in_it_is_not_loaded(tmp_path: Path) -> None:
         def __reduce__(self) -> object:
             return (open, (str(tmp_path / "made"), "w"))
 
-    path = tmp_path / "model.pickle"
-    path.write_bytes(base.pickle.dumps(("key", Evil())))
+    path = tmp_path / base.SHIPPED
+    path.write_bytes(lzma.compress(base.pickle.dumps(("key", Evil()))))
     assert base._read(path, "key") is None
     assert not (tmp_path / "made").exists()
 
@@ -270,7 +271,7 @@ ship(Path(sys.argv[1]))
 
 def test_the_model_is_made_with_what_the_build_requires(root: Path, tmp_path: Path) -> None:
     """A build in isolation has these packages and no others."""
-    made = tmp_path / "model.pickle"
+    made = tmp_path / "model.pickle.xz"
     done = subprocess.run(
         [sys.executable, "-c", ONLY, str(made)], cwd=root, text=True, capture_output=True,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, check=False,

@@ -71,13 +71,30 @@ def test_new_refuses(ops: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ops.read_text() == before
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [[], ["--names"], ["--missing", "batch"], ["--missing", "doc"], ["--todo"], ["--python"], ["--handwritten"]],
-)
+LISTS = [[], ["--names"], ["--missing", "batch"], ["--missing", "doc"], ["--todo"], ["--python"], ["--handwritten"]]
+
+
+@pytest.mark.parametrize("flags", LISTS)
 def test_list(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", *flags, "--ops", str(GOOD)]) == 0
     assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    ("flags", "last"),
+    [
+        (["--missing", "tangent"], "0 of "), (["--missing", "doc"], "0 of "), (["--todo"], "0 derivatives are missing"),
+        (["--python"], "public ops are written in Python"), (["--handwritten"], "entries have no line of their own"),
+    ],
+)  # fmt: skip
+def test_list_of_the_library(
+    flags: list[str], last: str, capsys: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lists read the sources beside the entries too."""
+    monkeypatch.chdir(root)
+    assert main(["list", *flags]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert last in lines[-1] and not (last[0] == "0" and lines[1:]), lines
 
 
 def test_schema_prints_every_key(capsys: pytest.CaptureFixture[str]) -> None:
