@@ -80,7 +80,7 @@ def across(entries: list[Entry], diags: Diagnostics, base: Mapping[str, Entry]) 
                 [(other.keys["doc"], other.op)],
             )
         docs.setdefault(bare, e)
-    ops = {e.op: e for e in entries} | base
+    ops = {**{e.op: e for e in entries}, **base}
     for e in entries:
         still(e, ops, diags)
 

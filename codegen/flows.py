@@ -1,4 +1,4 @@
-"""Which arguments of a composition each of its results moves with. Knows formulas and what the ops they call say; no numbers."""
+"""Which arguments of a composition a result moves with. Knows formulas and what the ops they call say, no numbers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def _called(n: F.Node, values: Mapping[str, F.Node]) -> F.Node:
 
 def _still(call: F.Node, index: F.Node, ops: Mapping[str, Entry]) -> bool:
     """Whether one of several results of an op is of those that carry no gradient."""
-    if not (isinstance(call, F.Call) and call.func in ops and isinstance(index, F.Num) and isinstance(index.value, int)):
+    k = index.value if isinstance(index, F.Num) else None
+    if not (isinstance(k, int) and isinstance(call, F.Call) and call.func in ops):
         return False
-    of = [o for o in ops[call.func].overloads if 1 < len(o.sig.results) > (k := index.value) >= 0]
+    of = [o for o in ops[call.func].overloads if 1 < len(o.sig.results) > k >= 0]
     return bool(of) and all(o.sig.results[k].name in o.nondiff_results for o in of)
 
 

@@ -1,4 +1,4 @@
-"""Packs a wheel's files again, tighter than pip does: a wheel is made once and fetched often. Knows nothing of what is in it.
+"""Packs the files of a wheel again, tighter than pip does: made once, fetched often. Knows nothing of what is in it.
 
     python tools/repack.py dist/*.whl
 """
