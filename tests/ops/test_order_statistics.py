@@ -73,7 +73,9 @@ def test_nan_mean_of_any_layout() -> None:
     assert np.isnan(tp.nanmean(tp.tensor([float("nan")])).item())
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
+)
 @pytest.mark.parametrize("n", [50, LONG, 600_000])
 def test_mode_and_its_last_place(dtype: str, n: int) -> None:
     """The last length is beyond what is sorted at a time; the second row has its mode behind all that differs."""
