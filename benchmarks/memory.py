@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != ROOT]
 LIMIT = 4 << 20
 FAMILIES = ("unary", "binary", "ternary", "comparison", "logical", "reduction")
-LAYOUTS = ("float16", "bfloat16", "float32 strided", "float16 transposed", "int16", "float32 beside float64")
+LAYOUTS = ("float16", "bfloat16", "float32 strided", "float16 transposed", "int16", "float32 beside float64",
+           "float16 in one row", "bfloat16 in one row", "float32 strided in one row")  # fmt: skip
 
 
 def rows(families: tuple[str, ...], names: list[str]) -> Iterator[Any]:
@@ -36,7 +37,7 @@ def operands(layout: str, count: int, n: int) -> list[Any]:
     """Tensors of n elements; those behind the first are as large and of the same layout."""
     import tensorplay as tp
 
-    side = 1 << (n.bit_length() // 2)
+    side = n if layout.endswith("in one row") else 1 << (n.bit_length() // 2)
     dtype = getattr(tp, layout.split()[0])
     out = []
     for i in range(count):

@@ -46,11 +46,7 @@ Dtype promote_types(Dtype a, Dtype b) {
   return promote_integers(a, b);
 }
 
-bool can_cast(Dtype from, Dtype to) {
-  if (category(from) > category(to)) return false;
-  return !(is_integral(from) && is_signed(from) && category(from) == Category::Integer && is_integral(to) &&
-           !is_signed(to));
-}
+bool can_cast(Dtype from, Dtype to) { return category(from) <= category(to); }
 
 Dtype default_float() { return g_default_float; }
 

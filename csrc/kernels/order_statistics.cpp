@@ -110,28 +110,34 @@ Nans nans_of(const Elements<T>& x) {
   return out;
 }
 
+/// How often each value of the digit at `shift` stands in the elements whose key is `known` under `mask`.
+template <class T, class K>
+void count_digits(const Elements<T>& x, K known, K mask, int shift, std::int64_t* counts) {
+  std::mutex joining;
+  std::fill_n(counts, 1 << kDigit, 0);
+  parallel_for(0, x.count(), kPiece, [&](std::int64_t b, std::int64_t e) {
+    const Scratch<std::int64_t> here(1 << kDigit);
+    std::fill_n(here.get(), 1 << kDigit, 0);
+    x.read(b, e, [&](const T* v, std::int64_t n, std::int64_t) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const K key = key_of(v[i]);
+        here[std::int64_t(key >> shift & 0xFFFF)] += (key & mask) == known;
+      }
+      return true;
+    });
+    const std::lock_guard lock(joining);
+    for (std::int64_t i = 0; i < 1 << kDigit; ++i) counts[i] += here[i];
+  });
+}
+
 /// The place of the k-th smallest element; of equal ones the earlier counts as smaller.
 template <class T>
 std::int64_t place_of(const Elements<T>& x, std::int64_t k) {
   using K = decltype(key_of(T()));
   K known = 0, mask = 0;
   const Scratch<std::int64_t> counts(1 << kDigit);
-  std::mutex joining;
   for (int shift = 8 * int(sizeof(K)) - kDigit; shift >= 0; shift -= kDigit) {
-    std::fill_n(counts.get(), 1 << kDigit, 0);
-    parallel_for(0, x.count(), kPiece, [&](std::int64_t b, std::int64_t e) {
-      const Scratch<std::int64_t> here(1 << kDigit);
-      std::fill_n(here.get(), 1 << kDigit, 0);
-      x.read(b, e, [&](const T* v, std::int64_t n, std::int64_t) {
-        for (std::int64_t i = 0; i < n; ++i) {
-          const K key = key_of(v[i]);
-          here[std::int64_t(key >> shift & 0xFFFF)] += (key & mask) == known;
-        }
-        return true;
-      });
-      const std::lock_guard lock(joining);
-      for (std::int64_t i = 0; i < 1 << kDigit; ++i) counts[i] += here[i];
-    });
+    count_digits(x, known, mask, shift, counts.get());
     std::int64_t digit = 0;
     while (k >= counts[digit]) k -= counts[digit++];
     known = K(known | K(digit) << shift);
@@ -146,6 +152,97 @@ std::int64_t place_of(const Elements<T>& x, std::int64_t k) {
   });
   return place;
 }
+
+/// The most frequent key so far; the smallest of several, since keys are looked at in order.
+template <class T>
+class Mode {
+ public:
+  using K = decltype(key_of(T()));
+
+  explicit Mode(const Elements<T>& x) : x_(x), room_(std::max<std::int64_t>(kPiece / 4, x.count() / 32)), keys_(room_) {
+    search(0, 0, 8 * int(sizeof(K)) - kDigit);
+  }
+  /// The last place of the mode; nans are equal to nothing, so that among them alone the first is it.
+  std::int64_t place() const {
+    std::int64_t place = 0;
+    if (most_)
+      x_.read(0, x_.count(), [&](const T* v, std::int64_t n, std::int64_t at) {
+        for (std::int64_t i = 0; i < n; ++i)
+          if (key_of(v[i]) == key_) place = at + i;
+        return true;
+      });
+    return place;
+  }
+
+ private:
+  /// Among the keys that are `known` under `mask`. What begins with a digit that is no more frequent than a key already
+  /// found is left out; the rest is sorted by as many digits together as there is room for.
+  void search(K known, K mask, int shift) {
+    const Scratch<std::int64_t> counts(1 << kDigit);
+    count_digits(x_, known, mask, shift, counts.get());
+    const K digit_mask = K(mask | K(0xFFFF) << shift);
+    for (std::int64_t first = 0; first < 1 << kDigit;) {
+      const K key = K(known | K(first) << shift);
+      if (counts[first] <= most_) {
+        ++first;
+      } else if (shift == 0) {
+        offer(key, counts[first++]);
+      } else if (counts[first] > room_) {
+        search(key, digit_mask, shift - kDigit);
+        ++first;
+      } else {
+        std::int64_t last = first, taken = 0;
+        for (; last < 1 << kDigit && (counts[last] <= most_ || taken + counts[last] <= room_); ++last) {
+          if (counts[last] <= most_) counts[last] = 0;
+          taken += counts[last];
+        }
+        runs(known, mask, shift, first, last, counts.get());
+        first = last;
+      }
+    }
+  }
+
+  /// Keys with a digit in [first, last) that is counted.
+  void runs(K known, K mask, int shift, std::int64_t first, std::int64_t last, const std::int64_t* counts) {
+    std::int64_t n = 0;
+    std::mutex joining;
+    parallel_for(0, x_.count(), kPiece, [&](std::int64_t b, std::int64_t e) {
+      K found[kStage];
+      x_.read(b, e, [&](const T* v, std::int64_t count, std::int64_t) {
+        std::int64_t kept = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const K key = key_of(v[i]);
+          const std::int64_t digit = std::int64_t(key >> shift & 0xFFFF);
+          found[kept] = key;
+          kept += (key & mask) == known && digit >= first && digit < last && counts[digit] != 0;
+        }
+        const std::lock_guard lock(joining);
+        std::copy_n(found, kept, keys_.get() + n);
+        n += kept;
+        return true;
+      });
+    });
+    std::sort(keys_.get(), keys_.get() + n);
+    for (std::int64_t i = 0, begin = 0; i < n; ++i)
+      if (i + 1 == n || keys_[i + 1] != keys_[i]) {
+        offer(keys_[i], i + 1 - begin);
+        begin = i + 1;
+      }
+  }
+
+  void offer(K key, std::int64_t count) {
+    if (std::is_floating_point_v<T> && key == K(-1)) count = 0;
+    if (count <= most_) return;
+    key_ = key;
+    most_ = count;
+  }
+
+  const Elements<T>& x_;
+  std::int64_t room_;
+  Scratch<K> keys_;
+  K key_ = 0;
+  std::int64_t most_ = 0;
+};
 
 template <class T>
 std::int64_t kth(const T* line, std::int64_t n, std::int64_t k, std::int64_t* order) {
@@ -210,6 +307,26 @@ std::array<Storage, 2> pick_lines(const OpSchema& op, const Lines& l, double ns_
   return {l.values, l.index};
 }
 
+/// pick(elements) -> place, for every line where it lies.
+template <class Pick>
+std::array<Storage, 2> read_lines(const OpSchema& op, const Lines& l, const Pick& pick) {
+  const Dtype work = order_dtype(op, l.x.dtype());
+  const std::size_t item = item_size(l.x.dtype());
+  Rows<1> rows(l.x.sizes(), {&l.x.strides()});
+  rows.seek(0);
+  for (std::int64_t i = 0; i < l.count; ++i, rows.next()) {
+    const Storage line = l.x.with_geometry(Shape{l.n}, Strides{l.x.stride(l.x.dim() - 1)}, l.x.offset() + rows.at[0]);
+    modes::Unlocked unlocked(true);
+    with_order(work, [&](auto type) {
+      const Elements<decltype(type)> x(line, work);
+      const std::int64_t at = pick(x);
+      std::memcpy(l.values.raw() + i * std::int64_t(item), x.element(at), item);
+      l.index.data<std::int64_t>()[i] = at;
+    });
+  }
+  return {l.values, l.index};
+}
+
 /// wanted(nans of a line) says what to find in it.
 template <class Ask>
 std::array<Storage, 2> ranked(const OpSchema& op, const Storage& input, std::int64_t dim, bool keepdim, bool asks_nans,
@@ -221,22 +338,10 @@ std::array<Storage, 2> ranked(const OpSchema& op, const Storage& input, std::int
       const Wanted w = wanted(asks_nans ? nans_of(line, n) : Nans());
       return w.is_place ? w.k : kth(line, n, w.k, order);
     });
-  const Dtype work = order_dtype(op, input.dtype());
-  const std::size_t item = item_size(input.dtype());
-  Rows<1> rows(l.x.sizes(), {&l.x.strides()});
-  rows.seek(0);
-  for (std::int64_t i = 0; i < l.count; ++i, rows.next()) {
-    const Storage line = l.x.with_geometry(Shape{l.n}, Strides{l.x.stride(l.x.dim() - 1)}, l.x.offset() + rows.at[0]);
-    modes::Unlocked unlocked(true);
-    with_order(work, [&](auto type) {
-      const Elements<decltype(type)> x(line, work);
-      const Wanted w = wanted(asks_nans ? nans_of(x) : Nans());
-      const std::int64_t at = w.is_place ? w.k : place_of(x, w.k);
-      std::memcpy(l.values.raw() + i * std::int64_t(item), x.element(at), item);
-      l.index.data<std::int64_t>()[i] = at;
-    });
-  }
-  return {l.values, l.index};
+  return read_lines(op, l, [&](const auto& x) {
+    const Wanted w = wanted(asks_nans ? nans_of(x) : Nans());
+    return w.is_place ? w.k : place_of(x, w.k);
+  });
 }
 
 /// The same of all elements, whose places nobody asks for: they are read as they lie in memory.
@@ -307,6 +412,7 @@ Storage nanmedian(const OpSchema& op, const Storage& input) {
 std::array<Storage, 2> mode(const OpSchema& op, const Storage& input, std::int64_t dim, bool keepdim) {
   const Lines l = lines_of(op, input, dim, keepdim);
   if (l.count == 0) return {l.values, l.index};
+  if (l.n > kLong) return read_lines(op, l, []<class T>(const Elements<T>& x) { return Mode<T>(x).place(); });
   return pick_lines(op, l, 60, [](const auto* line, std::int64_t n, std::int64_t* order) {
     std::iota(order, order + n, 0);
     std::sort(order, order + n, [line](std::int64_t a, std::int64_t b) {

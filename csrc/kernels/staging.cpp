@@ -122,24 +122,6 @@ void copy_into(Storage& to, const Storage& from) {
   copy_same_sizes(to, from);
 }
 
-void copy_broadcast(std::string_view op, Storage& to, const Storage& from) {
-  require_writable(to, "copy");
-  if (from.sizes() == to.sizes()) return copy_into(to, from);
-  // Extra leading dimensions of size 1 are dropped, as in assignment to a slice.
-  int extra = from.dim() - to.dim();
-  bool fits = true;
-  for (int d = 0; d < extra; ++d) fits &= from.size(d) == 1;
-  if (extra < 0) extra = 0;
-  Strides strides(to.dim(), 0);
-  for (int d = 0; fits && d < from.dim() - extra; ++d) {
-    const int own = from.dim() - 1 - d, other = to.dim() - 1 - d;
-    fits = from.size(own) == to.size(other) || from.size(own) == 1;
-    strides[other] = from.size(own) == 1 ? 0 : from.stride(own);
-  }
-  if (!fits) value_error(op, ": values of shape ", from.sizes(), " do not broadcast to shape ", to.sizes());
-  copy_into(to, from.with_geometry(to.sizes(), strides, from.offset()));
-}
-
 void fill(Storage& s, const Scalar& value) {
   require_writable(s, "fill");
   const std::int64_t n = s.numel();

@@ -21,7 +21,7 @@ TP_API Storage contiguous(const Storage& s);
 TP_API Storage cast(const Storage& s, Dtype dtype);
 /// Copies values (casting, strided, blocked transposes) between storages of equal sizes; handles overlap by a temporary.
 TP_API void copy_into(Storage& to, const Storage& from);
-/// `from` broadcast to the sizes of `to`, then copied.
+/// A result broadcast to the sizes of `to`, whose dtype must hold its kind, then copied.
 TP_API void copy_broadcast(std::string_view op, Storage& to, const Storage& from);
 TP_API void fill(Storage& s, const Scalar& value);
 

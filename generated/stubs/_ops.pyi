@@ -1452,10 +1452,7 @@ def sqrt_(input: Tensor) -> Tensor:
     """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Each element times itself."""
-
-def square_(input: Tensor) -> Tensor:
-    """Each element times itself."""
+    """Each element times itself; bool is squared as int64, as input ** 2 is."""
 
 def squeeze(input: Tensor, dim: Sequence[int] | int | None = None) -> Tensor:
     """View without the dimensions of size 1, or without the listed ones that are."""

@@ -372,7 +372,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Exponentials along dim divided by their sum, without overflow."""
 
-def softmin(input: Tensor, dim: int) -> Tensor:
+def softmin(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Softmax of the negated elements."""
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

@@ -1038,9 +1038,11 @@ class _TensorOps:
     def sqrt_(self) -> Tensor:
         """Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity."""
     def square(self) -> Tensor:
-        """Each element times itself."""
+        """Each element times itself; bool is squared as int64, as input ** 2 is."""
     def square_(self) -> Tensor:
-        """Each element times itself."""
+        """Each element times itself; bool is squared as int64, as input ** 2 is."""
+    def square_numbers_(self) -> Tensor:
+        """Each number times itself, in one loop."""
     def squeeze(self, dim: Sequence[int] | int | None = None) -> Tensor:
         """View without the dimensions of size 1, or without the listed ones that are."""
     def squeeze_(self, dim: Sequence[int] | int | None = None) -> Tensor:

@@ -49,7 +49,7 @@ OPS = [
         dtypes=("f32", "f64"),
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), like="numpy.nextafter", kind="name"),
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input",), zero=("other",), saved=("input", "other"), like="numpy.nextafter", kind="name"),
         ],
     ),
     Op(

@@ -169,6 +169,16 @@ OPS = [
         ],
     ),
     Op(
+        name="square",
+        methods=("square",),
+        inplace=("square_",),
+        out=True,
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.square", kind="name"),
+        ],
+    ),
+    Op(
         name="svd_backward",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),

@@ -290,6 +290,15 @@ OPS = [
             Form(args=(("input", "Tensor"), ("groups", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
+    Op(
+        name="complex_rms_norm",
+        home="internal",
+        dtypes=("c64", "c128"),
+        cases=({"input": {"shape": (4, 3), "range": (0.5, 2.0)}, "normalized_shape": (3,), "eps": 1e-05},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("eps", "float")), results=("out",), diff=("input",), like="input / numpy.sqrt(numpy.mean(input ** 2, axis=tuple(range(-len(normalized_shape), 0)), keepdims=True) + eps)", kind="expr"),
+        ],
+    ),
 ]
 
 

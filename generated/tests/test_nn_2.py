@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="complex_rms_norm",
-        home="internal",
-        dtypes=("c64", "c128"),
-        cases=({"input": {"shape": (4, 3), "range": (0.5, 2.0)}, "normalized_shape": (3,), "eps": 1e-05},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("eps", "float")), results=("out",), diff=("input",), like="input / numpy.sqrt(numpy.mean(input ** 2, axis=tuple(range(-len(normalized_shape), 0)), keepdims=True) + eps)", kind="expr"),
-        ],
-    ),
-    Op(
         name="cosine_embedding_loss",
         home="nn.functional",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
@@ -288,6 +279,23 @@ OPS = [
         cases=({"input": {"shape": (2, 5, 3)}, "size": 3, "alpha": 0.5}, {"input": {"shape": (2, 4, 2, 2)}, "size": 2, "alpha": 0.5}),
         forms=[
             Form(args=(("input", "Tensor"), ("size", "int"), ("alpha", "float", 0.0001), ("beta", "float", 0.75), ("k", "float", 1.0)), results=("out",), diff=("input",), like="input / (k + alpha / size * sum(numpy.pad(input ** 2, [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (input.ndim - 2))[:, i:i + input.shape[1]] for i in range(size))) ** beta", kind="expr"),
+        ],
+    ),
+    Op(
+        name="log_softmax",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("log_softmax",),
+        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}, {"input": {"shape": (2, 3), "dtype": "c128"}, "dim": 1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="scipy.special.log_softmax(input, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="log_softmax_backward",
+        home="internal",
+        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
         ],
     ),
 ]

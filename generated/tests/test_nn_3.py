@@ -6,21 +6,13 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="log_softmax",
+        name="log_softmax_real",
+        home="internal",
         promote="float",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("log_softmax",),
         cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.log_softmax(input, axis=dim)", kind="expr"),
-        ],
-    ),
-    Op(
-        name="log_softmax_backward",
-        home="internal",
-        cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
         ],
     ),
     Op(
@@ -287,6 +279,20 @@ OPS = [
         cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (4, 3)}, "p": 1.0}),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("input",), like="numpy.array([numpy.linalg.norm(input[i] - input[j], p) for i in range(len(input)) for j in range(i + 1, len(input))])", kind="expr"),
+        ],
+    ),
+    Op(
+        name="pixel_shuffle",
+        cases=({"input": {"shape": (2, 4, 2, 3)}, "upscale_factor": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("upscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="pixel_unshuffle",
+        cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("downscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
 ]

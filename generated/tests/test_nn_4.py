@@ -6,20 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="pixel_shuffle",
-        cases=({"input": {"shape": (2, 4, 2, 3)}, "upscale_factor": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("upscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="pixel_unshuffle",
-        cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("downscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
         name="plane_gather1d",
         home="internal",
         cases=({"input": {"shape": (2, 2, 6)}, "indices": {"shape": (2, 2, 3), "kind": "index"}},),
@@ -133,12 +119,11 @@ OPS = [
     ),
     Op(
         name="softmax",
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("softmax",),
-        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
+        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}, {"input": {"shape": (2, 3), "dtype": "c128"}, "dim": 1}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.softmax(input, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="scipy.special.softmax(input, axis=dim)", kind="expr"),
         ],
     ),
     Op(
@@ -150,12 +135,22 @@ OPS = [
         ],
     ),
     Op(
+        name="softmax_real",
+        home="internal",
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.softmax(input, axis=dim)", kind="expr"),
+        ],
+    ),
+    Op(
         name="softmin",
         home="nn.functional",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         cases=({"input": {"shape": (2, 3)}, "dim": 1},),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int")), results=("out",), diff=("input",), like="scipy.special.softmax(-input, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), like="scipy.special.softmax(-input, axis=dim)", kind="expr"),
         ],
     ),
     Op(

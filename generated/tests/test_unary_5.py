@@ -159,12 +159,11 @@ OPS = [
         ],
     ),
     Op(
-        name="square",
+        name="square_numbers",
+        home="internal",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("square",),
-        inplace=("square_",),
-        out=True,
+        inplace=("square_numbers_",),
         domains={"input": (-3.0, 3.0)},
         edges={"": (0.0, float("inf"), float("nan"))},
         forms=[

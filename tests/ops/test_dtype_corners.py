@@ -107,3 +107,65 @@ def test_repeats_that_differ_from_sample_to_sample() -> None:
     assert got.tolist() == [[0.0, 2.0, 2.0], [4.0, 4.0, 4.0]]
     with pytest.raises(ValueError, match=r"repeat.*add up to 3 in one sample and to 2"):
         tp.func.vmap(lambda v, c: tp.repeat_interleave(v, c))(x, tp.tensor([[1, 0, 2], [0, 2, 0]]))
+
+
+def test_squares_of_bool_count() -> None:
+    x = tp.tensor([True, False])
+    assert tp.square(x).dtype == x.square().dtype == (x**2).dtype == tp.int64
+    assert tp.square(x).tolist() == [1, 0]
+    assert tp.square(tp.tensor([200], dtype=tp.uint8)).tolist() == [64]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_of_complex_numbers(dim: int) -> None:
+    z = np.random.default_rng(0).standard_normal((3, 4)) * (1 + 2j) + 900
+    x = tp.tensor(z, requires_grad=True)
+    e = np.exp(z - 900)
+    want = e / e.sum(dim, keepdims=True)
+    np.testing.assert_allclose(x.softmax(dim).detach().numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(x.log_softmax(dim).exp().detach().numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(F.softmin(-x, dim).detach().numpy(), want, rtol=1e-12)
+    assert tp.autograd.gradcheck(lambda x: x.softmax(dim), (x,))
+    assert tp.autograd.gradcheck(lambda x: x.log_softmax(dim), (x,))
+
+
+def test_softmax_in_the_dtype_asked_for() -> None:
+    z = tp.tensor([1 + 1j, 2])
+    for f in (tp.softmax, tp.log_softmax, F.softmin):
+        assert f(z, 0, dtype=tp.float64).tolist() == pytest.approx(f(z.real.double(), 0).tolist())
+        assert f(tp.tensor([1.0, 2.0]), 0, dtype=tp.complex64).dtype == tp.complex64
+        assert f(tp.tensor([1, 2]), 0, dtype=tp.float16).dtype == tp.float16
+        with pytest.raises(TypeError, match="softmax"):
+            f(tp.tensor([1.0]), 0, dtype=tp.int32)
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.float16], ids=str)
+def test_the_next_number_moves_as_its_input(dtype: tp.dtype) -> None:
+    x = tp.tensor([1.0, 2.0, 3.0], dtype=dtype, requires_grad=True)
+    to = tp.tensor([[2.0, 2.0, 1.0]], dtype=dtype, requires_grad=True)
+    gx, gto = tp.autograd.grad(tp.nextafter(x, to).sum(), (x, to))
+    assert gx.tolist() == [1, 0, 1]
+    assert gto.tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.square_() if x.dtype == tp.bool else x.float_power_(2),
+        lambda x: x.cumsum_(0) if x.dtype == tp.bool else x.cumsum_(0, dtype=tp.float32),
+        lambda x: x.cumprod_(0, dtype=tp.complex64),
+    ],
+    ids=["composed", "kernel", "complex"],
+)
+@pytest.mark.parametrize("dtype", [tp.bool, tp.int64], ids=str)
+def test_a_result_of_a_higher_kind_is_not_written_in_place(change, dtype: tp.dtype) -> None:
+    x = tp.tensor([0, 1, 1], dtype=dtype)
+    with pytest.raises(TypeError, match=r"\w+_: result type \w+ can't be cast to"):
+        change(x)
+    assert x.tolist() == [0, 1, 1]
+
+
+def test_casts_keep_the_kind() -> None:
+    assert tp.can_cast(tp.int64, tp.uint8)
+    assert not tp.can_cast(tp.float16, tp.int64)
+    assert tp.sum(tp.tensor([300, 1]), 0, out=tp.empty((), dtype=tp.uint8)).item() == 45

@@ -71,3 +71,34 @@ def test_nan_mean_of_any_layout() -> None:
     tp.nanmean(leaf).backward()
     assert leaf.grad.tolist() == [0.5, 0.0, 0.5]
     assert np.isnan(tp.nanmean(tp.tensor([float("nan")])).item())
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
+)
+@pytest.mark.parametrize("n", [50, LONG, 600_000])
+def test_mode_and_its_last_place(dtype: str, n: int) -> None:
+    """The last length is beyond what is sorted at a time; the second row has its mode behind all that differs."""
+    a = np.resize(lines("int8" if dtype == "bool" else dtype)[:, :n], (2, n)).astype(dtype)
+    if dtype not in ("bool", "int8", "float16"):
+        a[1] = np.arange(n).astype(dtype)  # all differ, but for what is too large for uint16
+        a[1, [n // 2, n - 2]] = a[1, -1]
+    elif dtype == "float16":
+        a[0, ::5] = 0.0
+        a[0, 2::5] = -0.0  # the same value
+    for x in layouts(a):
+        values, places = tp.mode(x, 1)
+        for row, value, place in zip(a, values.tolist(), places.tolist(), strict=True):
+            found, counts = np.unique(row, return_counts=True)
+            assert value == found[counts.argmax()]  # the smallest of several
+            assert place == np.flatnonzero(row == value)[-1]
+
+
+@pytest.mark.parametrize("n", [50, LONG])
+def test_modes_beside_nans(n: int) -> None:
+    a = np.full((2, n), np.nan, np.float32)
+    a[0, [3, n - 1]] = [2.0, 1.0]
+    values, places = tp.mode(tp.tensor(a), 1)
+    assert places.tolist() == [n - 1, 0]
+    assert values[0].item() == 1.0
+    assert np.isnan(values[1].item())

@@ -618,7 +618,11 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  other: Tensor"},
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input == other, 0, 1)\n"
+     "  d other = 0"},
     {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
      "smooth_l1(input, target, beta)\n"
      "--\n"

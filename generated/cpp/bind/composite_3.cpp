@@ -386,6 +386,39 @@ PyObject* softsign_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
   return softsign_call(nullptr, args, nargs, kwnames);
 }
 
+// square
+constexpr Param kSquareSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kSquareSpec{"square", "square(Tensor input) -> Tensor out", kSquareSpecParams};
+
+PyObject* square_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("square", [&]() -> PyObject* {
+    const Spec& spec = kSquareSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::square(to_tensor(spec, a, 0).ref())), a[1]);
+    return kept(wrap(ops::square(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* square_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return square_call(nullptr, args, nargs, kwnames);
+}
+PyObject* square_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return square_call(self, args, nargs, kwnames);
+}
+PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("square", [&]() -> PyObject* {
+    Slots<2> a;
+    const Spec& spec = kSquareSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::square_(to_tensor(spec, a, 0).ref());
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // svd_backward
 constexpr Param kSvdBackwardSpecParams[] = {
     {"g_U", Kind::Tensor},
@@ -616,6 +649,14 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  tensors: list of Tensor"},
+    {"square", fast(square_function), METH_FASTCALL | METH_KEYWORDS,
+     "square(input)\n"
+     "--\n"
+     "\n"
+     "Each element times itself; bool is squared as int64, as input ** 2 is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"tile", fast(tile_function), METH_FASTCALL | METH_KEYWORDS,
      "tile(input, dims)\n"
      "--\n"
@@ -899,6 +940,20 @@ PyMethodDef methods[] = {
      "  input: Tensor\n"
      "  k: int, default 1\n"
      "  dims: list of int, default [0, 1]"},
+    {"square", fast(square_method), METH_FASTCALL | METH_KEYWORDS,
+     "square($self)\n"
+     "--\n"
+     "\n"
+     "Each element times itself; bool is squared as int64, as input ** 2 is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"square_", fast(square_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "square_($self)\n"
+     "--\n"
+     "\n"
+     "Each element times itself; bool is squared as int64, as input ** 2 is. In place: self is\n"
+     "overwritten and returned."},
     {"tile", fast(tile_method), METH_FASTCALL | METH_KEYWORDS,
      "tile($self, dims)\n"
      "--\n"

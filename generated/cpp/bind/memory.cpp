@@ -817,7 +817,11 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  other: Tensor"},
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(where(input == other, zeros_like(g), g), shape(input))\n"
+     "  d other = 0"},
     {"zero", fast(zero_function), METH_FASTCALL | METH_KEYWORDS,
      "zero(input)\n"
      "--\n"

@@ -707,6 +707,26 @@ PyObject* channel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t 
   return channel_shuffle_call(nullptr, args, nargs, kwnames);
 }
 
+// complex_rms_norm
+constexpr Param kComplexRmsNormSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"normalized_shape", Kind::IntList},
+    {"eps", Kind::Float},
+};
+const Spec kComplexRmsNormSpec{"complex_rms_norm", "complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out", kComplexRmsNormSpecParams};
+
+PyObject* complex_rms_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("complex_rms_norm", [&]() -> PyObject* {
+    const Spec& spec = kComplexRmsNormSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::complex_rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* complex_rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return complex_rms_norm_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"alpha_dropout", fast(alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
      "alpha_dropout(input, p=0.5, training=False)\n"
@@ -976,6 +996,16 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = avg_pool3d_backward(g, shape(input), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"},
+    {"complex_rms_norm", fast(complex_rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
+     "complex_rms_norm(input, normalized_shape, eps)\n"
+     "--\n"
+     "\n"
+     "Root-mean-square normalisation of complex numbers; squares, not squared sizes, are averaged.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  normalized_shape: list of int\n"
+     "  eps: float"},
     {},
 };
 

@@ -6,26 +6,6 @@
 namespace tp::python {
 namespace {
 
-// complex_rms_norm
-constexpr Param kComplexRmsNormSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"normalized_shape", Kind::IntList},
-    {"eps", Kind::Float},
-};
-const Spec kComplexRmsNormSpec{"complex_rms_norm", "complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out", kComplexRmsNormSpecParams};
-
-PyObject* complex_rms_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("complex_rms_norm", [&]() -> PyObject* {
-    const Spec& spec = kComplexRmsNormSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::complex_rms_norm(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_double(spec, a, 2))), spec, a);
-  });
-}
-PyObject* complex_rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return complex_rms_norm_call(nullptr, args, nargs, kwnames);
-}
-
 // cosine_embedding_loss
 constexpr Param kCosineEmbeddingLossSpecParams[] = {
     {"input1", Kind::Tensor},
@@ -787,6 +767,49 @@ PyObject* local_response_norm_function(PyObject*, PyObject* const* args, Py_ssiz
   return local_response_norm_call(nullptr, args, nargs, kwnames);
 }
 
+// log_softmax
+constexpr Param kLogSoftmaxSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLogSoftmaxSpec{"log_softmax", "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxSpecParams};
+
+PyObject* log_softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+  });
+}
+PyObject* log_softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_call(nullptr, args, nargs, kwnames);
+}
+PyObject* log_softmax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_call(self, args, nargs, kwnames);
+}
+
+// log_softmax_backward
+constexpr Param kLogSoftmaxBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"output", Kind::Tensor},
+    {"dim", Kind::Int},
+};
+const Spec kLogSoftmaxBackwardSpec{"log_softmax_backward", "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kLogSoftmaxBackwardSpecParams};
+
+PyObject* log_softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax_backward", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_backward_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
      "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
@@ -880,20 +903,20 @@ PyMethodDef functions_top[] = {
      "  weight: Tensor or None, default None\n"
      "  bias: Tensor or None, default None\n"
      "  eps: float, default 1e-05"},
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"complex_rms_norm", fast(complex_rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
-     "complex_rms_norm(input, normalized_shape, eps)\n"
-     "--\n"
-     "\n"
-     "Root-mean-square normalisation of complex numbers; squares, not squared sizes, are averaged.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  normalized_shape: list of int\n"
-     "  eps: float"},
     {"cross_entropy_index", fast(cross_entropy_index_function), METH_FASTCALL | METH_KEYWORDS,
      "cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)\n"
      "--\n"
@@ -996,6 +1019,20 @@ PyMethodDef functions_internal[] = {
      "  mode: int\n"
      "  padding: int\n"
      "  align_corners: bool"},
+    {"log_softmax_backward", fast(log_softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax_backward(grad, output, dim)\n"
+     "--\n"
+     "\n"
+     "Gradient of log_softmax from its result.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  output: Tensor\n"
+     "  dim: int\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
+     "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
     {},
 };
 
@@ -1290,6 +1327,44 @@ PyMethodDef functions_nn_functional[] = {
      "  alpha: float, default 0.0001\n"
      "  beta: float, default 0.75\n"
      "  k: float, default 1.0"},
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None"},
+    {},
+};
+
+PyMethodDef functions_special[] = {
+    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None"},
+    {},
+};
+
+PyMethodDef methods[] = {
+    {"log_softmax", fast(log_softmax_method), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax($self, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None"},
     {},
 };
 }  // namespace
@@ -1298,6 +1373,8 @@ void register_nn_2(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
+  r.add("special", functions_special);
+  r.add_methods(methods);
 }
 
 }  // namespace tp::python

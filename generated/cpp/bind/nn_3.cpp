@@ -6,47 +6,24 @@
 namespace tp::python {
 namespace {
 
-// log_softmax
-constexpr Param kLogSoftmaxSpecParams[] = {
+// log_softmax_real
+constexpr Param kLogSoftmaxRealSpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::Int},
     {"dtype", Kind::OptDtype, true, true},
 };
-const Spec kLogSoftmaxSpec{"log_softmax", "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxSpecParams};
+const Spec kLogSoftmaxRealSpec{"log_softmax_real", "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxRealSpecParams};
 
-PyObject* log_softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log_softmax", [&]() -> PyObject* {
-    const Spec& spec = kLogSoftmaxSpec;
+PyObject* log_softmax_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax_real", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxRealSpec;
     Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::log_softmax(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+    return kept(wrap(ops::log_softmax_real(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
-PyObject* log_softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_softmax_call(nullptr, args, nargs, kwnames);
-}
-PyObject* log_softmax_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_softmax_call(self, args, nargs, kwnames);
-}
-
-// log_softmax_backward
-constexpr Param kLogSoftmaxBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"output", Kind::Tensor},
-    {"dim", Kind::Int},
-};
-const Spec kLogSoftmaxBackwardSpec{"log_softmax_backward", "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", kLogSoftmaxBackwardSpecParams};
-
-PyObject* log_softmax_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log_softmax_backward", [&]() -> PyObject* {
-    const Spec& spec = kLogSoftmaxBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::log_softmax_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_softmax_backward_call(nullptr, args, nargs, kwnames);
+PyObject* log_softmax_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_real_call(nullptr, args, nargs, kwnames);
 }
 
 // margin_ranking_loss
@@ -770,20 +747,45 @@ PyObject* pdist_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyO
   return pdist_call(nullptr, args, nargs, kwnames);
 }
 
+// pixel_shuffle
+constexpr Param kPixelShuffleSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"upscale_factor", Kind::Int},
+};
+const Spec kPixelShuffleSpec{"pixel_shuffle", "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", kPixelShuffleSpecParams};
+
+PyObject* pixel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pixel_shuffle", [&]() -> PyObject* {
+    const Spec& spec = kPixelShuffleSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pixel_shuffle_call(nullptr, args, nargs, kwnames);
+}
+
+// pixel_unshuffle
+constexpr Param kPixelUnshuffleSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"downscale_factor", Kind::Int},
+};
+const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
+
+PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pixel_unshuffle", [&]() -> PyObject* {
+    const Spec& spec = kPixelUnshuffleSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pixel_unshuffle_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
-    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the softmax along dim, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False, return_indices=False)\n"
      "--\n"
@@ -850,24 +852,41 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 2.0"},
+    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_shuffle(input, upscale_factor)\n"
+     "--\n"
+     "\n"
+     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  upscale_factor: int"},
+    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_unshuffle(input, downscale_factor)\n"
+     "--\n"
+     "\n"
+     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  downscale_factor: int"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"log_softmax_backward", fast(log_softmax_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax_backward(grad, output, dim)\n"
+    {"log_softmax_real", fast(log_softmax_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax_real(input, dim, *, dtype=None)\n"
      "--\n"
      "\n"
-     "Gradient of log_softmax from its result.\n"
+     "Logarithm of the softmax along dim, without overflow, of real numbers.\n"
      "\n"
      "Args:\n"
-     "  grad: Tensor\n"
-     "  output: Tensor\n"
+     "  input: Tensor\n"
      "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
-     "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
      "--\n"
@@ -1124,19 +1143,6 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
-    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the softmax along dim, without overflow.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"margin_ranking_loss", fast(margin_ranking_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
      "--\n"
@@ -1374,40 +1380,24 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: float, default 2.0"},
-    {},
-};
-
-PyMethodDef functions_special[] = {
-    {"log_softmax", fast(log_softmax_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax(input, dim, *, dtype=None)\n"
+    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_shuffle(input, upscale_factor)\n"
      "--\n"
      "\n"
-     "Logarithm of the softmax along dim, without overflow.\n"
+     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = log_softmax_backward(g, out, dim)"},
-    {},
-};
-
-PyMethodDef methods[] = {
-    {"log_softmax", fast(log_softmax_method), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax($self, dim, *, dtype=None)\n"
+     "  upscale_factor: int"},
+    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_unshuffle(input, downscale_factor)\n"
      "--\n"
      "\n"
-     "Logarithm of the softmax along dim, without overflow.\n"
+     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = log_softmax_backward(g, out, dim)"},
+     "  downscale_factor: int"},
     {},
 };
 }  // namespace
@@ -1416,8 +1406,6 @@ void register_nn_3(Registry& r) {
   r.add("", functions_top);
   r.add("internal", functions_internal);
   r.add("nn.functional", functions_nn_functional);
-  r.add("special", functions_special);
-  r.add_methods(methods);
 }
 
 }  // namespace tp::python

@@ -6,44 +6,6 @@
 namespace tp::python {
 namespace {
 
-// pixel_shuffle
-constexpr Param kPixelShuffleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"upscale_factor", Kind::Int},
-};
-const Spec kPixelShuffleSpec{"pixel_shuffle", "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", kPixelShuffleSpecParams};
-
-PyObject* pixel_shuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pixel_shuffle", [&]() -> PyObject* {
-    const Spec& spec = kPixelShuffleSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pixel_shuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pixel_shuffle_call(nullptr, args, nargs, kwnames);
-}
-
-// pixel_unshuffle
-constexpr Param kPixelUnshuffleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"downscale_factor", Kind::Int},
-};
-const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
-
-PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pixel_unshuffle", [&]() -> PyObject* {
-    const Spec& spec = kPixelUnshuffleSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pixel_unshuffle_call(nullptr, args, nargs, kwnames);
-}
-
 // plane_gather1d
 constexpr Param kPlaneGather1dSpecParams[] = {
     {"input", Kind::Tensor},
@@ -375,19 +337,40 @@ PyObject* softmax_backward_function(PyObject*, PyObject* const* args, Py_ssize_t
   return softmax_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// softmax_real
+constexpr Param kSoftmaxRealSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kSoftmaxRealSpec{"softmax_real", "softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kSoftmaxRealSpecParams};
+
+PyObject* softmax_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("softmax_real", [&]() -> PyObject* {
+    const Spec& spec = kSoftmaxRealSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::softmax_real(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+  });
+}
+PyObject* softmax_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return softmax_real_call(nullptr, args, nargs, kwnames);
+}
+
 // softmin
 constexpr Param kSoftminSpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::Int},
+    {"dtype", Kind::OptDtype, true, true},
 };
-const Spec kSoftminSpec{"softmin", "softmin(Tensor input, int dim) -> Tensor out", kSoftminSpecParams};
+const Spec kSoftminSpec{"softmin", "softmin(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kSoftminSpecParams};
 
 PyObject* softmin_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("softmin", [&]() -> PyObject* {
     const Spec& spec = kSoftminSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::softmin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+    return kept(wrap(ops::softmin(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
   });
 }
 PyObject* softmin_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -666,24 +649,6 @@ PyObject* weigh_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 }
 
 PyMethodDef functions_top[] = {
-    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_shuffle(input, upscale_factor)\n"
-     "--\n"
-     "\n"
-     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
     {"rms_norm", fast(rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
      "rms_norm(input, normalized_shape, weight=None, eps=None)\n"
      "--\n"
@@ -723,10 +688,7 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
+     "  dtype: dtype or None, default None"},
     {},
 };
 
@@ -802,6 +764,19 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = softmax_backward(g, output, dim)\n"
      "  gradient of output = g * (grad - sum(grad * output, (dim,), True)) - grad * sum(g * output, (dim,), True)"},
+    {"softmax_real", fast(softmax_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "softmax_real(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Exponentials along dim divided by their sum, without overflow, of real numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = softmax_backward(g, out, dim)"},
     {"unpool", fast(unpool_function), METH_FASTCALL | METH_KEYWORDS,
      "unpool(input, indices, size)\n"
      "--\n"
@@ -910,24 +885,6 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
-    {"pixel_shuffle", fast(pixel_shuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_shuffle(input, upscale_factor)\n"
-     "--\n"
-     "\n"
-     "Channels [C r r, H, W] laid out as r x r blocks of pixels, [C, H r, W r].\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
     {"poisson_nll_loss", fast(poisson_nll_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean')\n"
      "--\n"
@@ -1025,19 +982,17 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
+     "  dtype: dtype or None, default None"},
     {"softmin", fast(softmin_function), METH_FASTCALL | METH_KEYWORDS,
-     "softmin(input, dim)\n"
+     "softmin(input, dim, *, dtype=None)\n"
      "--\n"
      "\n"
      "Softmax of the negated elements.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  dim: int"},
+     "  dim: int\n"
+     "  dtype: dtype or None, default None"},
     {"triplet_margin_loss", fast(triplet_margin_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean')\n"
      "--\n"
@@ -1114,10 +1069,7 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
+     "  dtype: dtype or None, default None"},
     {},
 };
 
@@ -1141,10 +1093,7 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = softmax_backward(g, out, dim)"},
+     "  dtype: dtype or None, default None"},
     {},
 };
 }  // namespace

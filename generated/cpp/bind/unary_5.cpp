@@ -376,40 +376,32 @@ PyObject* sqrt_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("sqrt_", sqrt_inplace, args, nargs, kwnames);
 }
 
-// square
-constexpr Param kSquareSpecParams[] = {
+// square_numbers_
+constexpr Param kSquareNumbersSpecParams[] = {
     {"input", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
 };
-const Spec kSquareSpec{"square", "square(Tensor input) -> Tensor out", kSquareSpecParams};
+const Spec kSquareNumbersSpec{"square_numbers_", "square_numbers(Tensor input) -> Tensor out", kSquareNumbersSpecParams};
 
-PyObject* square_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("square", [&]() -> PyObject* {
-    const Spec& spec = kSquareSpec;
-    Slots<2> a;
+PyObject* square_numbers_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("square_numbers_", [&]() -> PyObject* {
+    const Spec& spec = kSquareNumbersSpec;
+    Slots<1> a;
     parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return wrap(ops::square_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1)));
-    return kept(wrap(ops::square(to_tensor(spec, a, 0).ref())), spec, a);
+    return kept(wrap(ops::square_numbers(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
-PyObject* square_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return square_call(nullptr, args, nargs, kwnames);
+PyObject* square_numbers_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return square_numbers_call(nullptr, args, nargs, kwnames);
 }
-PyObject* square_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return square_call(self, args, nargs, kwnames);
-}
-PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("square", [&]() -> PyObject* {
-    Slots<2> a;
-    const Spec& spec = kSquareSpec;
+PyObject* square_numbers_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("square_numbers_", [&]() -> PyObject* {
+    Slots<1> a;
+    const Spec& spec = kSquareNumbersSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::square_(to_tensor(spec, a, 0).ref());
+    ops::square_numbers_(to_tensor(spec, a, 0).ref());
     Py_INCREF(self);
     return self;
   });
-}
-PyObject* square_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return call_inplace_method("square_", square_inplace, args, nargs, kwnames);
 }
 
 // tan
@@ -725,22 +717,6 @@ PyMethodDef functions_top[] = {
      "\n"
      "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity. In place:\n"
      "self is overwritten and returned."},
-    {"square", fast(square_function), METH_FASTCALL | METH_KEYWORDS,
-     "square(input)\n"
-     "--\n"
-     "\n"
-     "Each element times itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2 * input"},
-    {"square_", fast(square_inplace_function), METH_FASTCALL | METH_KEYWORDS,
-     "square_(input)\n"
-     "--\n"
-     "\n"
-     "Each element times itself. In place: self is overwritten and returned."},
     {"tan", fast(tan_function), METH_FASTCALL | METH_KEYWORDS,
      "tan(input)\n"
      "--\n"
@@ -805,6 +781,17 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d input = 1 / (1 + abs(input)) - input * sgn(input) / (1 + abs(input))**2"},
+    {"square_numbers", fast(square_numbers_function), METH_FASTCALL | METH_KEYWORDS,
+     "square_numbers(input)\n"
+     "--\n"
+     "\n"
+     "Each number times itself, in one loop.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 2 * input"},
     {},
 };
 
@@ -1103,22 +1090,11 @@ PyMethodDef methods[] = {
      "\n"
      "Square root; nan below 0. At 0 the derivative is the one-sided limit, infinity. In place:\n"
      "self is overwritten and returned."},
-    {"square", fast(square_method), METH_FASTCALL | METH_KEYWORDS,
-     "square($self)\n"
+    {"square_numbers_", fast(square_numbers_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "square_numbers_($self)\n"
      "--\n"
      "\n"
-     "Each element times itself.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = 2 * input"},
-    {"square_", fast(square_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "square_($self)\n"
-     "--\n"
-     "\n"
-     "Each element times itself. In place: self is overwritten and returned."},
+     "Each number times itself, in one loop. In place: self is overwritten and returned."},
     {"tan", fast(tan_method), METH_FASTCALL | METH_KEYWORDS,
      "tan($self)\n"
      "--\n"

@@ -115,6 +115,17 @@ void nextafter_wide(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::nextafter(input[i], other[i]);
 }
 
+// nextafter_wide, gradient of input: strong_mul(where(input == other, 0, 1), g)
+template <class T>
+void nextafter_wide_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] == other[i], T(0), g[i]);
+}
+
 // pow: out = input ** exponent
 template <class T>
 void pow(std::int64_t n, char* const* data, const Scalar*) {
@@ -492,6 +503,7 @@ extern const LoopSet binary_3_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_input<float>, mul_vjp_input<double>, mul_vjp_input<c64>, mul_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, nextafter_wide<float>, nextafter_wide<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, nextafter_wide_vjp_input<float>, nextafter_wide_vjp_input<double>, nullptr, nullptr}},
     {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},

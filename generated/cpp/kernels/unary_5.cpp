@@ -298,18 +298,18 @@ void sqrt_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(0.5) / out[i]), g[i]);
 }
 
-// square: out = square(input)
+// square_numbers: out = square(input)
 template <class T>
-void square(std::int64_t n, char* const* data, const Scalar*) {
+void square_numbers(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::square(input[i]);
 }
 
-// square, gradient of input: strong_mul(conj(2 * input), g)
+// square_numbers, gradient of input: strong_mul(conj(2 * input), g)
 template <class T>
-void square_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void square_numbers_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -432,8 +432,8 @@ extern const LoopSet unary_5_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, spherical_bessel_j0_vjp_input<float>, spherical_bessel_j0_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, sqrt<float>, sqrt<double>, sqrt<c64>, sqrt<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, sqrt_vjp_input<float>, sqrt_vjp_input<double>, sqrt_vjp_input<c64>, sqrt_vjp_input<c128>}},
-    {{nullptr, square<std::int32_t>, square<std::int64_t>, square<std::uint64_t>, square<float>, square<double>, square<c64>, square<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, square_vjp_input<float>, square_vjp_input<double>, square_vjp_input<c64>, square_vjp_input<c128>}},
+    {{nullptr, square_numbers<std::int32_t>, square_numbers<std::int64_t>, square_numbers<std::uint64_t>, square_numbers<float>, square_numbers<double>, square_numbers<c64>, square_numbers<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, square_numbers_vjp_input<float>, square_numbers_vjp_input<double>, square_numbers_vjp_input<c64>, square_numbers_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tan<float>, tan<double>, tan<c64>, tan<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tan_vjp_input<float>, tan_vjp_input<double>, tan_vjp_input<c64>, tan_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanh<float>, tanh<double>, tanh<c64>, tanh<c128>}},

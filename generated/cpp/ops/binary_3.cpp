@@ -23,6 +23,7 @@ enum : int {
   kMulVjpInput,
   kMulVjpOther,
   kNextafterWide,
+  kNextafterWideVjpInput,
   kPow,
   kPowVjpInput,
   kPowVjpExponent,
@@ -404,28 +405,75 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
 
 // nextafter_wide(Tensor input, Tensor other) -> Tensor out
 //   out = nextafter(input, other)
+//   d input = where(input == other, 0, 1)
+//   d other: zero
+//   saves: input, other
 
 namespace {
-constexpr OpSchema kNextafterWideSchema{"nextafter_wide", "nextafter_wide(Tensor input, Tensor other) -> Tensor out",
-    1, Amp::Keep, true};
-constexpr ElementwiseSpec kNextafterWideSpec{&kNextafterWideSchema, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kNextafterWideSpec{&NextafterWideBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kNextafterWideVjpInputSpec{&NextafterWideBackward::schema_v1, 3};
+
+TensorRef nextafter_wide_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kNextafterWideVjpInputSpec, loops[kNextafterWideVjpInput], {&g, &input,
+      &other})) return fast;
+  return where(eq(input, other), number<TensorRef>(Scalar(std::int64_t(0))), g);
+}
 
 TP_COLD TensorRef nextafter_wide_batched(const TensorRef& input, const TensorRef& other) {
   const batch::Broadcast in({&input, &other});
   return in.wrap(ops::nextafter_wide(in[0], in[1]));
 }
+
+TP_COLD void nextafter_wide_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), nextafter_wide_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
 }  // namespace
 
 Storage nextafter_wide(const Storage& input, const Storage& other) {
-  check_dtype(kNextafterWideSchema, input, kFloatDtypes);
-  check_dtype(kNextafterWideSchema, other, kFloatDtypes);
+  check_dtype(NextafterWideBackward::schema_v1, input, kFloatDtypes);
+  check_dtype(NextafterWideBackward::schema_v1, other, kFloatDtypes);
   return kernels::elementwise(kNextafterWideSpec, loops[kNextafterWide], {&input, &other});
 }
 TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_wide_batched(input, other);
   TensorRef out = wiring::wrap(nextafter_wide(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<NextafterWideBackward>();
+    NextafterWideBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (input->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { nextafter_wide_set_tangent(out, input, other); });
   return out;
+}
+GradVec NextafterWideBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(kernels::elementwise(kNextafterWideVjpInputSpec, loops[kNextafterWideVjpInput], {&g, &saved(0),
+        &saved(1)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) grads[1] = zeros<Storage>(input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec NextafterWideBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nextafter_wide_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
+  return grads;
 }
 
 // pow(Tensor input, Tensor exponent) -> Tensor out

@@ -49,6 +49,21 @@ class TP_API MulBackward final : public FuncOp<MulBackward, 2, 2> {
   TP_NODE_DISPOSE(MulBackward)
 };
 
+// nextafter_wide(Tensor input, Tensor other) -> Tensor out
+class TP_API NextafterWideBackward final : public FuncOp<NextafterWideBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"nextafter_wide", "nextafter_wide(Tensor input, Tensor other) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "NextafterWideBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NextafterWideBackward)
+};
+
 // pow(Tensor input, Tensor exponent) -> Tensor out
 class TP_API PowBackward final : public FuncOp<PowBackward, 2, 3> {
  public:

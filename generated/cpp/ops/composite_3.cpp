@@ -97,6 +97,8 @@ Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage softsign_real(const Storage& input);
 TensorRef softsign_real(const TensorRef& input);
+Storage square_numbers(const Storage& input);
+TensorRef square_numbers(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -536,6 +538,35 @@ V softsign_compose(const V& input) {
 
 Storage softsign(const Storage& input) { return on_tensors([&] { return softsign(tensors_of(input)); }); }
 TensorRef softsign(const TensorRef& input) { return softsign_compose<TensorRef>(input); }
+
+// square(Tensor input) -> Tensor out
+//   out = square_numbers(cast(input, "i64")) if dtype(input) == "bool" else square_numbers(input)
+
+namespace {
+constexpr OpSchema kSquareSchema{"square", "square(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V square_compose(const V& input) {
+  return (dtype(input) == Dtype::Bool ? square_numbers(cast(input, Dtype::I64)) : square_numbers(input));
+}
+}  // namespace
+
+Storage square(const Storage& input) { return square_compose<Storage>(input); }
+TensorRef square(const TensorRef& input) { return square_compose<TensorRef>(input); }
+TensorRef square_(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kSquareSchema, input, square(batch::kept(input)));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kSquareSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = square(wiring::before_change(input, input));
+  TensorRef result = record ? square(clone(input)) : square(input);
+  kernels::copy_broadcast("square_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
 
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 //   k = size(S, -1)

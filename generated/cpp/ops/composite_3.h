@@ -82,6 +82,11 @@ TP_API TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_lo
 TP_API Storage softsign(const Storage& input);
 TP_API TensorRef softsign(const TensorRef& input);
 
+// square(Tensor input) -> Tensor out
+TP_API Storage square(const Storage& input);
+TP_API TensorRef square(const TensorRef& input);
+TP_API TensorRef square_(const TensorRef& input);
+
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 TP_API Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U,
     const Storage& S, const Storage& Vh);

@@ -54,6 +54,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // cast(Tensor input, dtype dtype) -> Tensor out
 //   vjp input = cast(g, dtype(input))
@@ -808,38 +810,87 @@ TensorRef nextafter(const TensorRef& input, const TensorRef& other) {
 TensorRef nextafter_(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return batch::assign(kNextafterSchema, input, nextafter(batch::kept(input, other), other));
-  wiring::check_inplace(kNextafterSchema, input, false);
-  TensorRef result = nextafter(input, other);
-  if (wiring::records(input) || input->has_tangent()) {
-    engine_ops.copy_graph(input, result);
-    return input;
-  }
+  const bool record = wiring::records(input, other);
+  wiring::check_inplace(kNextafterSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    dual = nextafter(wiring::before_change(input, input), wiring::before_change(other, input));
+  TensorRef result = record ? nextafter(clone(input), other) : nextafter(input, other);
   kernels::copy_broadcast("nextafter_", input->storage(), result->storage());
-  wiring::finish_inplace(input, NodeRef());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 
 // nextafter_half(Tensor input, Tensor other) -> Tensor out
+//   vjp input = sum_to(where(input == other, zeros_like(g), g), shape(input))
+//   d other: zero
+//   saves: input, other
 
 namespace {
-constexpr OpSchema kNextafterHalfSchema{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out",
-    1, Amp::Keep, true};
+
+template <class V>
+V nextafter_half_vjp_input(const V& g, const V& input, const V& other) {
+  return sum_to(where(eq(input, other), zeros_like(g, std::nullopt), g), shape(input));
+}
 
 TP_COLD TensorRef nextafter_half_batched(const TensorRef& input, const TensorRef& other) {
-  return batch::loop({kNextafterHalfSchema, {input, other}},
+  return batch::loop({NextafterHalfBackward::schema_v1, {input, other}},
       [&](const batch::Samples& samples) { return ops::nextafter_half(samples[0], samples[1]); });
+}
+
+TP_COLD void nextafter_half_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(other)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(nextafter_half_vjp_input<TensorRef>(g, wiring::primal(input),
+        wiring::primal(other)), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
 }
 }  // namespace
 
 Storage nextafter_half(const Storage& input, const Storage& other) {
-  check_dtype(kNextafterHalfSchema, input, kHalfDtypes);
-  return kernels::nextafter_half(kNextafterHalfSchema, input, other);
+  check_dtype(NextafterHalfBackward::schema_v1, input, kHalfDtypes);
+  return kernels::nextafter_half(NextafterHalfBackward::schema_v1, input, other);
 }
 TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_half_batched(input, other);
   TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
+  if (wiring::records(input, other)) {
+    auto node = make_node<NextafterHalfBackward>();
+    NextafterHalfBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    if (input->requires_grad()) back.save(0, input);
+    if (input->requires_grad()) back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { nextafter_half_set_tangent(out, input, other); });
   return out;
+}
+GradVec NextafterHalfBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nextafter_half_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) grads[1] = zeros<Storage>(input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec NextafterHalfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(nextafter_half_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
+  return grads;
 }
 
 // ones_like(Tensor input, *, dtype? dtype=None) -> Tensor out

@@ -94,6 +94,21 @@ class TP_API FrexpBackward final : public FuncOp<FrexpBackward, 1, 1> {
   TP_NODE_DISPOSE(FrexpBackward)
 };
 
+// nextafter_half(Tensor input, Tensor other) -> Tensor out
+class TP_API NextafterHalfBackward final : public FuncOp<NextafterHalfBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"nextafter_half", "nextafter_half(Tensor input, Tensor other) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "NextafterHalfBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(NextafterHalfBackward)
+};
+
 // cast(Tensor input, dtype dtype) -> Tensor out
 TP_API Storage cast(const Storage& input, Dtype dtype);
 TP_API TensorRef cast(const TensorRef& input, Dtype dtype);

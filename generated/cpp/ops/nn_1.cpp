@@ -34,6 +34,8 @@ Storage grid_line(const Storage& like, std::int64_t n, bool align_corners);
 TensorRef grid_line(const TensorRef& like, std::int64_t n, bool align_corners);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
+Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 std::vector<Storage> meshgrid(std::span<const Storage> tensors, std::optional<std::string_view> indexing);
 std::vector<TensorRef> meshgrid(std::span<const TensorRef> tensors, std::optional<std::string_view> indexing);
 Storage mul(const Storage& input, const Storage& other);
@@ -60,6 +62,10 @@ Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage rsqrt(const Storage& input);
+TensorRef rsqrt(const TensorRef& input);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -1601,6 +1607,31 @@ Storage channel_shuffle(const Storage& input, std::int64_t groups) {
 }
 TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups) {
   return channel_shuffle_compose<TensorRef>(input, groups);
+}
+
+// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
+//   out = input * rsqrt(mean(square(input), last_dims(len(normalized_shape)), True) + eps)
+
+namespace {
+constexpr OpSchema kComplexRmsNormSchema{"complex_rms_norm",
+    "complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V complex_rms_norm_compose(const V& input, const Dims& normalized_shape, double eps) {
+  if (TP_UNLIKELY(!((len(normalized_shape) > std::int64_t(0)) && (last_sizes(shape(input), -len(normalized_shape)) ==
+      normalized_shape))))
+    refuse("", ErrorKind::Value, "input has sizes {}, which do not end in normalized_shape={}", {shape(input),
+        normalized_shape});
+  return mul(input, rsqrt(add(mean(square(input), last_dims(len(normalized_shape)), true, std::nullopt),
+      number<V>(Scalar(eps)), Scalar(1))));
+}
+}  // namespace
+
+Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps) {
+  return on_tensors([&] { return complex_rms_norm(tensors_of(input), normalized_shape, eps); });
+}
+TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps) {
+  return complex_rms_norm_compose<TensorRef>(input, normalized_shape, eps);
 }
 
 }  // namespace ops

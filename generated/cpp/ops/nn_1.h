@@ -449,4 +449,8 @@ TP_API TensorRef binary_cross_entropy_with_logits(const TensorRef& input, const 
 TP_API Storage channel_shuffle(const Storage& input, std::int64_t groups);
 TP_API TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups);
 
+// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
+TP_API Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps);
+TP_API TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps);
+
 }  // namespace tp::ops

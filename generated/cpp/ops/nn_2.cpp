@@ -6,6 +6,7 @@
 #include "kernels/staging.h"
 #include "transforms/rules.h"
 #include "kernels/losses.h"
+#include "kernels/softmax.h"
 
 namespace tp {
 
@@ -88,10 +89,12 @@ TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
+Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
-Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
@@ -110,6 +113,8 @@ std::array<Storage, 3> native_layer_norm(const Storage& input, const Dims& norma
     const Storage& bias, double eps);
 std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& normalized_shape,
     const TensorRef& weight, const TensorRef& bias, double eps);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
@@ -124,8 +129,6 @@ Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage round(const Storage& input);
 TensorRef round(const TensorRef& input);
-Storage rsqrt(const Storage& input);
-TensorRef rsqrt(const TensorRef& input);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
 Storage make_sizes_tensor(const Dims& sizes);
@@ -162,31 +165,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
-
-// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
-//   out = input * rsqrt(mean(square(input), last_dims(len(normalized_shape)), True) + eps)
-
-namespace {
-constexpr OpSchema kComplexRmsNormSchema{"complex_rms_norm",
-    "complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V complex_rms_norm_compose(const V& input, const Dims& normalized_shape, double eps) {
-  if (TP_UNLIKELY(!((len(normalized_shape) > std::int64_t(0)) && (last_sizes(shape(input), -len(normalized_shape)) ==
-      normalized_shape))))
-    refuse("", ErrorKind::Value, "input has sizes {}, which do not end in normalized_shape={}", {shape(input),
-        normalized_shape});
-  return mul(input, rsqrt(add(mean(square(input), last_dims(len(normalized_shape)), true, std::nullopt),
-      number<V>(Scalar(eps)), Scalar(1))));
-}
-}  // namespace
-
-Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps) {
-  return on_tensors([&] { return complex_rms_norm(tensors_of(input), normalized_shape, eps); });
-}
-TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps) {
-  return complex_rms_norm_compose<TensorRef>(input, normalized_shape, eps);
-}
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 //   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
@@ -1325,6 +1303,112 @@ Storage local_response_norm(const Storage& input, std::int64_t size, double alph
 }
 TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k) {
   return local_response_norm_compose<TensorRef>(input, size, alpha, beta, k);
+}
+
+// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+//   out = log_softmax_real(input, dim, dtype=dtype) if not is_complex(dtype(input)) and not is_complex(dtype_or(dtype, input)) else cast(input, dtype_or(dtype, input)) - logsumexp(cast(input, dtype_or(dtype, input)), (dim,), True)
+
+namespace {
+constexpr OpSchema kLogSoftmaxSchema{"log_softmax",
+    "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V log_softmax_compose(const V& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return ((!(is_complex(ops::dtype(input)))) && (!(is_complex(dtype_or(dtype, input)))) ? log_softmax_real(input, dim,
+      dtype) : sub(cast(input, dtype_or(dtype, input)), logsumexp(cast(input, dtype_or(dtype, input)), Dims{dim},
+      true), Scalar(1)));
+}
+}  // namespace
+
+Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return on_tensors([&] { return log_softmax(tensors_of(input), dim, dtype); });
+}
+TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return log_softmax_compose<TensorRef>(input, dim, dtype);
+}
+
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+//   vjp grad = g - sum(g * exp(output), (dim,), True)
+//   vjp output = -g * exp(output) * sum(grad, (dim,), True)
+//   saves: grad, output, dim
+
+namespace {
+
+template <class V>
+V log_softmax_backward_vjp_grad(const V& g, const V& output, std::int64_t dim) {
+  return sub(g, sum(mul(g, exp(output)), Dims{dim}, true, std::nullopt), Scalar(1));
+}
+
+template <class V>
+V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, std::int64_t dim) {
+  return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
+}
+
+TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
+}
+
+TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
+    std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, wiring::primal(output), dim),
+        grad->sizes(), grad->dtype());
+    if (tangents[1]) grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, wiring::primal(output),
+        wiring::primal(grad), dim), output->sizes(), output->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim) {
+  return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
+}
+TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
+  if (TP_UNLIKELY(batch::any(grad, output)))
+    return log_softmax_backward_batched(grad, output, dim);
+  TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
+  if (wiring::records(grad, output)) {
+    auto node = make_node<LogSoftmaxBackwardBackward>();
+    LogSoftmaxBackwardBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, grad);
+    back.set_input(1, output);
+    back.dim_ = dim;
+    if (output->requires_grad()) back.save(0, grad);
+    back.save(1, output);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
+    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
+  return out;
+}
+GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
+        input_shape(1), input_dtype(1));
+  return grads;
 }
 
 }  // namespace ops

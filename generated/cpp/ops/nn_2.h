@@ -48,9 +48,22 @@ class TP_API CrossEntropyIndexBackwardBackward final : public FuncOp<CrossEntrop
   TP_NODE_DISPOSE(CrossEntropyIndexBackwardBackward)
 };
 
-// complex_rms_norm(Tensor input, int[] normalized_shape, float eps) -> Tensor out
-TP_API Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps);
-TP_API TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps);
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackwardBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"log_softmax_backward",
+      "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LogSoftmaxBackwardBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"grad", "output"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
+};
 
 // cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
@@ -211,5 +224,13 @@ TP_API TensorRef layer_norm(const TensorRef& input, const Dims& normalized_shape
 // local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor out
 TP_API Storage local_response_norm(const Storage& input, std::int64_t size, double alpha, double beta, double k);
 TP_API TensorRef local_response_norm(const TensorRef& input, std::int64_t size, double alpha, double beta, double k);
+
+// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+TP_API Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+
+// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
+TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 
 }  // namespace tp::ops

@@ -32,14 +32,16 @@ Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
-Storage exp(const Storage& input);
-TensorRef exp(const TensorRef& input);
+Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
+TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
+TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_not(const Storage& input);
@@ -52,6 +54,8 @@ Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
+TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
@@ -93,6 +97,8 @@ TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::option
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
+Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
+TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage unpool(const Storage& input, const Storage& indices, const Dims& size);
 TensorRef unpool(const TensorRef& input, const TensorRef& indices, const Dims& size);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
@@ -105,27 +111,27 @@ TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
 //   vjp input = log_softmax_backward(g, out, dim)
 //   saves: out, dim
 
 namespace {
 
 template <class V>
-V log_softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
+V log_softmax_real_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
 
-TP_COLD TensorRef log_softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  batch::Leading in(LogSoftmaxBackward::schema_v1, {input});
+TP_COLD TensorRef log_softmax_real_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(LogSoftmaxRealBackward::schema_v1, {input});
   in.lift_scalars();
   const auto dim_ = in.dim(dim);
-  return in.wrap(ops::log_softmax(in[0], dim_, dtype));
+  return in.wrap(ops::log_softmax_real(in[0], dim_, dtype));
 }
 
-TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+TP_COLD void log_softmax_real_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
   const std::vector<TensorRef> tangents = {wiring::tangent(input)};
   TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
     GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
+    if (tangents[0]) grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
         input->dtype());
     return grads;
   }, tangents);
@@ -133,21 +139,21 @@ TP_COLD void log_softmax_set_tangent(const TensorRef& out, const TensorRef& inpu
 }
 }  // namespace
 
-Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  check_dtype(LogSoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::log_softmax(LogSoftmaxBackward::schema_v1, input, dim, dtype);
+Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(LogSoftmaxRealBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::log_softmax(LogSoftmaxRealBackward::schema_v1, input, dim, dtype);
 }
-TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
-    return log_softmax_batched(input, dim, dtype);
+    return log_softmax_real_batched(input, dim, dtype);
   if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
     modes::Guard off(0, modes::kAutocast);
-    return log_softmax(wiring::autocast(LogSoftmaxBackward::schema_v1, input), dim, dtype);
+    return log_softmax_real(wiring::autocast(LogSoftmaxRealBackward::schema_v1, input), dim, dtype);
   }
-  TensorRef out = wiring::wrap(log_softmax(input->storage(), dim, dtype));
+  TensorRef out = wiring::wrap(log_softmax_real(input->storage(), dim, dtype));
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
-    auto node = make_node<LogSoftmaxBackward>();
-    LogSoftmaxBackward& back = *node;
+    auto node = make_node<LogSoftmaxRealBackward>();
+    LogSoftmaxRealBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.dim_ = dim;
@@ -155,107 +161,23 @@ TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dt
     back.save(0, out);
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log_softmax_set_tangent(out, input, dim); });
+    wiring::each_level({&input}, {}, [&] { log_softmax_real_set_tangent(out, input, dim); });
   return out;
 }
-GradVec LogSoftmaxBackward::apply(std::span<Storage> grad_outputs) {
+GradVec LogSoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    grads[0] = fit(log_softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec LogSoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec LogSoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-//   vjp grad = g - sum(g * exp(output), (dim,), True)
-//   vjp output = -g * exp(output) * sum(grad, (dim,), True)
-//   saves: grad, output, dim
-
-namespace {
-
-template <class V>
-V log_softmax_backward_vjp_grad(const V& g, const V& output, std::int64_t dim) {
-  return sub(g, sum(mul(g, exp(output)), Dims{dim}, true, std::nullopt), Scalar(1));
-}
-
-template <class V>
-V log_softmax_backward_vjp_output(const V& g, const V& output, const V& grad, std::int64_t dim) {
-  return mul(mul(neg(g), exp(output)), sum(grad, Dims{dim}, true, std::nullopt));
-}
-
-TP_COLD TensorRef log_softmax_backward_batched(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  batch::Leading in(LogSoftmaxBackwardBackward::schema_v1, {grad, output});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::log_softmax_backward(in[0], in[1], dim_));
-}
-
-TP_COLD void log_softmax_backward_set_tangent(const TensorRef& out, const TensorRef& grad, const TensorRef& output,
-    std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(grad), wiring::tangent(output)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, wiring::primal(output), dim),
-        grad->sizes(), grad->dtype());
-    if (tangents[1]) grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, wiring::primal(output),
-        wiring::primal(grad), dim), output->sizes(), output->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
-}
-}  // namespace
-
-Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim) {
-  return kernels::log_softmax_backward(LogSoftmaxBackwardBackward::schema_v1, grad, output, dim);
-}
-TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
-  if (TP_UNLIKELY(batch::any(grad, output)))
-    return log_softmax_backward_batched(grad, output, dim);
-  TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
-  if (wiring::records(grad, output)) {
-    auto node = make_node<LogSoftmaxBackwardBackward>();
-    LogSoftmaxBackwardBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, grad);
-    back.set_input(1, output);
-    back.dim_ = dim;
-    if (output->requires_grad()) back.save(0, grad);
-    back.save(1, output);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&grad, &output}))
-    wiring::each_level({&grad, &output}, {}, [&] { log_softmax_backward_set_tangent(out, grad, output, dim); });
-  return out;
-}
-GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
-GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
-        input_shape(1), input_dtype(1));
+    grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -2115,6 +2037,50 @@ V pdist_compose(const V& input, double p) {
 
 Storage pdist(const Storage& input, double p) { return on_tensors([&] { return pdist(tensors_of(input), p); }); }
 TensorRef pdist(const TensorRef& input, double p) { return pdist_compose<TensorRef>(input, p); }
+
+// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
+//   out = flatten(flatten(movedim(unflatten(input, -3, (-1, upscale_factor, upscale_factor)), (-4, -3), (-3, -1)), -2, -1), -3, -2)
+
+namespace {
+constexpr OpSchema kPixelShuffleSchema{"pixel_shuffle",
+    "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pixel_shuffle_compose(const V& input, std::int64_t upscale_factor) {
+  return flatten(flatten(movedim(unflatten(input, std::int64_t(-3), Dims{std::int64_t(-1), upscale_factor,
+      upscale_factor}), Dims{std::int64_t(-4), std::int64_t(-3)}, Dims{std::int64_t(-3), std::int64_t(-1)}),
+      std::int64_t(-2), std::int64_t(-1)), std::int64_t(-3), std::int64_t(-2));
+}
+}  // namespace
+
+Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
+  return on_tensors([&] { return pixel_shuffle(tensors_of(input), upscale_factor); });
+}
+TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
+  return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
+}
+
+// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
+//   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
+
+namespace {
+constexpr OpSchema kPixelUnshuffleSchema{"pixel_unshuffle",
+    "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pixel_unshuffle_compose(const V& input, std::int64_t downscale_factor) {
+  return flatten(movedim(unflatten(unflatten(input, std::int64_t(-1), Dims{std::int64_t(-1), downscale_factor}),
+      std::int64_t(-3), Dims{std::int64_t(-1), downscale_factor}), Dims{std::int64_t(-3), std::int64_t(-1)},
+      Dims{std::int64_t(-4), std::int64_t(-3)}), std::int64_t(-5), std::int64_t(-3));
+}
+}  // namespace
+
+Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor) {
+  return on_tensors([&] { return pixel_unshuffle(tensors_of(input), downscale_factor); });
+}
+TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor) {
+  return pixel_unshuffle_compose<TensorRef>(input, downscale_factor);
+}
 
 }  // namespace ops
 }  // namespace tp

@@ -5,12 +5,12 @@
 
 namespace tp::ops {
 
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> {
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+class TP_API LogSoftmaxRealBackward final : public FuncOp<LogSoftmaxRealBackward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"log_softmax",
-      "log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "LogSoftmaxBackward";
+  static constexpr OpSchema schema_v1{"log_softmax_real",
+      "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
+  static constexpr const char* kName = "LogSoftmaxRealBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"out"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
   GradVec apply(std::span<Storage> grad_outputs) override;
@@ -19,24 +19,7 @@ class TP_API LogSoftmaxBackward final : public FuncOp<LogSoftmaxBackward, 1, 1> 
   std::int64_t dim_ = 0;
 
  protected:
-  TP_NODE_DISPOSE(LogSoftmaxBackward)
-};
-
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackwardBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"log_softmax_backward",
-      "log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "LogSoftmaxBackwardBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"grad", "output"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t dim_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
+  TP_NODE_DISPOSE(LogSoftmaxRealBackward)
 };
 
 // max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
@@ -245,13 +228,9 @@ class TP_API NllLossForwardBackward final : public FuncOp<NllLossForwardBackward
   TP_NODE_DISPOSE(NllLossForwardBackward)
 };
 
-// log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-TP_API Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-
-// log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
-TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+TP_API Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TP_API TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 
 // margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 TP_API Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
@@ -433,5 +412,13 @@ TP_API TensorRef pairwise_distance(const TensorRef& x1, const TensorRef& x2, dou
 // pdist(Tensor input, float p=2.0) -> Tensor out
 TP_API Storage pdist(const Storage& input, double p);
 TP_API TensorRef pdist(const TensorRef& input, double p);
+
+// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
+TP_API Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor);
+TP_API TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor);
+
+// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
+TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
+TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);
 
 }  // namespace tp::ops

@@ -43,12 +43,12 @@ TensorRef interpolate(const TensorRef& input, const std::optional<Dims>& size,
     std::optional<bool> recompute_scale_factor, bool antialias);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
+Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
+TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage minimum(const Storage& input, const Storage& other);
 TensorRef minimum(const TensorRef& input, const TensorRef& other);
-Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
-TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
@@ -83,54 +83,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
-TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-
-// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
-//   out = flatten(flatten(movedim(unflatten(input, -3, (-1, upscale_factor, upscale_factor)), (-4, -3), (-3, -1)), -2, -1), -3, -2)
-
-namespace {
-constexpr OpSchema kPixelShuffleSchema{"pixel_shuffle",
-    "pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pixel_shuffle_compose(const V& input, std::int64_t upscale_factor) {
-  return flatten(flatten(movedim(unflatten(input, std::int64_t(-3), Dims{std::int64_t(-1), upscale_factor,
-      upscale_factor}), Dims{std::int64_t(-4), std::int64_t(-3)}, Dims{std::int64_t(-3), std::int64_t(-1)}),
-      std::int64_t(-2), std::int64_t(-1)), std::int64_t(-3), std::int64_t(-2));
-}
-}  // namespace
-
-Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
-  return on_tensors([&] { return pixel_shuffle(tensors_of(input), upscale_factor); });
-}
-TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
-  return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
-}
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-//   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
-
-namespace {
-constexpr OpSchema kPixelUnshuffleSchema{"pixel_unshuffle",
-    "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pixel_unshuffle_compose(const V& input, std::int64_t downscale_factor) {
-  return flatten(movedim(unflatten(unflatten(input, std::int64_t(-1), Dims{std::int64_t(-1), downscale_factor}),
-      std::int64_t(-3), Dims{std::int64_t(-1), downscale_factor}), Dims{std::int64_t(-3), std::int64_t(-1)},
-      Dims{std::int64_t(-4), std::int64_t(-3)}), std::int64_t(-5), std::int64_t(-3));
-}
-}  // namespace
-
-Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor) {
-  return on_tensors([&] { return pixel_unshuffle(tensors_of(input), downscale_factor); });
-}
-TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor) {
-  return pixel_unshuffle_compose<TensorRef>(input, downscale_factor);
-}
 
 // plane_gather1d(Tensor input, Tensor indices) -> Tensor out
 //   out = reshape(gather(flatten(input, -1, -1), -1, flatten(indices, -1, -1)), shape(indices))
@@ -471,73 +425,25 @@ TensorRef soft_margin_loss(const TensorRef& input, const TensorRef& target, std:
 }
 
 // softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = softmax_backward(g, out, dim)
-//   saves: out, dim
+//   out = softmax_real(input, dim, dtype=dtype) if not is_complex(dtype(input)) and not is_complex(dtype_or(dtype, input)) else exp(cast(input, dtype_or(dtype, input)) - logsumexp(cast(input, dtype_or(dtype, input)), (dim,), True))
 
 namespace {
+constexpr OpSchema kSoftmaxSchema{"softmax", "softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
 
 template <class V>
-V softmax_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
-
-TP_COLD TensorRef softmax_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  batch::Leading in(SoftmaxBackward::schema_v1, {input});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::softmax(in[0], dim_, dtype));
-}
-
-TP_COLD void softmax_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(softmax_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
-        input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V softmax_compose(const V& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return ((!(is_complex(ops::dtype(input)))) && (!(is_complex(dtype_or(dtype, input)))) ? softmax_real(input, dim,
+      dtype) : exp(sub(cast(input, dtype_or(dtype, input)), logsumexp(cast(input, dtype_or(dtype, input)), Dims{dim},
+      true), Scalar(1))));
 }
 }  // namespace
 
 Storage softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  check_dtype(SoftmaxBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::softmax(SoftmaxBackward::schema_v1, input, dim, dtype);
+  return softmax_compose<Storage>(input, dim, dtype);
 }
 TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return softmax_batched(input, dim, dtype);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return softmax(wiring::autocast(SoftmaxBackward::schema_v1, input), dim, dtype);
-  }
-  TensorRef out = wiring::wrap(softmax(input->storage(), dim, dtype));
-  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
-    auto node = make_node<SoftmaxBackward>();
-    SoftmaxBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.dim_ = dim;
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { softmax_set_tangent(out, input, dim); });
-  return out;
-}
-GradVec SoftmaxBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
-}
-GraphGradVec SoftmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(softmax_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
+  return softmax_compose<TensorRef>(input, dim, dtype);
 }
 
 // softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
@@ -622,20 +528,95 @@ GraphGradVec SoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef>
   return grads;
 }
 
-// softmin(Tensor input, int dim) -> Tensor out
-//   out = softmax(-input, dim)
+// softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+//   vjp input = softmax_backward(g, out, dim)
+//   saves: out, dim
 
 namespace {
-constexpr OpSchema kSoftminSchema{"softmin", "softmin(Tensor input, int dim) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V softmin_compose(const V& input, std::int64_t dim) { return softmax(neg(input), dim, std::nullopt); }
+V softmax_real_vjp_input(const V& g, const V& out, std::int64_t dim) { return softmax_backward(g, out, dim); }
+
+TP_COLD TensorRef softmax_real_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(SoftmaxRealBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::softmax_real(in[0], dim_, dtype));
+}
+
+TP_COLD void softmax_real_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(softmax_real_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
 }  // namespace
 
-Storage softmin(const Storage& input, std::int64_t dim) {
-  return on_tensors([&] { return softmin(tensors_of(input), dim); });
+Storage softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(SoftmaxRealBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::softmax(SoftmaxRealBackward::schema_v1, input, dim, dtype);
 }
-TensorRef softmin(const TensorRef& input, std::int64_t dim) { return softmin_compose<TensorRef>(input, dim); }
+TensorRef softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return softmax_real_batched(input, dim, dtype);
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return softmax_real(wiring::autocast(SoftmaxRealBackward::schema_v1, input), dim, dtype);
+  }
+  TensorRef out = wiring::wrap(softmax_real(input->storage(), dim, dtype));
+  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
+    auto node = make_node<SoftmaxRealBackward>();
+    SoftmaxRealBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { softmax_real_set_tangent(out, input, dim); });
+  return out;
+}
+GradVec SoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec SoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// softmin(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+//   out = softmax(-input, dim, dtype=dtype)
+
+namespace {
+constexpr OpSchema kSoftminSchema{"softmin", "softmin(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V softmin_compose(const V& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return softmax(neg(input), dim, dtype);
+}
+}  // namespace
+
+Storage softmin(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return on_tensors([&] { return softmin(tensors_of(input), dim, dtype); });
+}
+TensorRef softmin(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  return softmin_compose<TensorRef>(input, dim, dtype);
+}
 
 // triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor out
 //   near = pairwise_distance(anchor, positive, p, eps)

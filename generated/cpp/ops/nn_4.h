@@ -5,23 +5,6 @@
 
 namespace tp::ops {
 
-// softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-class TP_API SoftmaxBackward final : public FuncOp<SoftmaxBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"softmax", "softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out",
-      1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "SoftmaxBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t dim_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(SoftmaxBackward)
-};
-
 // softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
 class TP_API SoftmaxBackwardBackward final : public FuncOp<SoftmaxBackwardBackward, 2, 2> {
  public:
@@ -37,6 +20,23 @@ class TP_API SoftmaxBackwardBackward final : public FuncOp<SoftmaxBackwardBackwa
 
  protected:
   TP_NODE_DISPOSE(SoftmaxBackwardBackward)
+};
+
+// softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+class TP_API SoftmaxRealBackward final : public FuncOp<SoftmaxRealBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"softmax_real",
+      "softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
+  static constexpr const char* kName = "SoftmaxRealBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(SoftmaxRealBackward)
 };
 
 // upsample_bicubic_backward(Tensor grad, int[] input_size, float[] scale, bool align_corners) -> Tensor out
@@ -152,14 +152,6 @@ class TP_API UpsampleNearestToBackward final : public FuncOp<UpsampleNearestToBa
   TP_NODE_DISPOSE(UpsampleNearestToBackward)
 };
 
-// pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
-TP_API Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor);
-TP_API TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor);
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
-TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);
-
 // plane_gather1d(Tensor input, Tensor indices) -> Tensor out
 TP_API Storage plane_gather1d(const Storage& input, const Storage& indices);
 TP_API TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);
@@ -228,9 +220,13 @@ TP_API TensorRef softmax(const TensorRef& input, std::int64_t dim, std::optional
 TP_API Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
 TP_API TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 
-// softmin(Tensor input, int dim) -> Tensor out
-TP_API Storage softmin(const Storage& input, std::int64_t dim);
-TP_API TensorRef softmin(const TensorRef& input, std::int64_t dim);
+// softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+TP_API Storage softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TP_API TensorRef softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+
+// softmin(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+TP_API Storage softmin(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TP_API TensorRef softmin(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 
 // triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor out
 TP_API Storage triplet_margin_loss(const Storage& anchor, const Storage& positive, const Storage& negative,

@@ -453,7 +453,7 @@ V logsumexp_compose(const V& input, const Dims& dim, bool keepdim) {
 }  // namespace
 
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim) {
-  return on_tensors([&] { return logsumexp(tensors_of(input), dim, keepdim); });
+  return logsumexp_compose<Storage>(input, dim, keepdim);
 }
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim) {
   return logsumexp_compose<TensorRef>(input, dim, keepdim);
@@ -478,7 +478,7 @@ V logsumexp_complex_compose(const V& input, const Dims& dim, bool keepdim) {
 }  // namespace
 
 Storage logsumexp_complex(const Storage& input, const Dims& dim, bool keepdim) {
-  return on_tensors([&] { return logsumexp_complex(tensors_of(input), dim, keepdim); });
+  return logsumexp_complex_compose<Storage>(input, dim, keepdim);
 }
 TensorRef logsumexp_complex(const TensorRef& input, const Dims& dim, bool keepdim) {
   return logsumexp_complex_compose<TensorRef>(input, dim, keepdim);

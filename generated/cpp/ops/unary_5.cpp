@@ -35,8 +35,8 @@ enum : int {
   kSphericalBesselJ0VjpInput,
   kSqrt,
   kSqrtVjpInput,
-  kSquare,
-  kSquareVjpInput,
+  kSquareNumbers,
+  kSquareNumbersVjpInput,
   kTan,
   kTanVjpInput,
   kTanh,
@@ -72,6 +72,8 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage sgn_backward(const Storage& grad, const Storage& input, const Storage& output);
 TensorRef sgn_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output);
+Storage square(const Storage& input);
+TensorRef square(const TensorRef& input);
 Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
@@ -1156,105 +1158,95 @@ GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   return grads;
 }
 
-// square(Tensor input) -> Tensor out
+// square_numbers(Tensor input) -> Tensor out
 //   out = square(input)
 //   d input = 2 * input
 //   saves: input
 
 namespace {
-constexpr ElementwiseSpec kSquareSpec{&SquareBackward::schema_v1, 1};
-constexpr ElementwiseSpec kSquareVjpInputSpec{&SquareBackward::schema_v1, 2};
+constexpr ElementwiseSpec kSquareNumbersSpec{&SquareNumbersBackward::schema_v1, 1};
+constexpr ElementwiseSpec kSquareNumbersVjpInputSpec{&SquareNumbersBackward::schema_v1, 2};
 
-TensorRef square_vjp_input(const TensorRef& g, const TensorRef& input) {
-  if (TensorRef fast = fused(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &input})) return fast;
+TensorRef square_numbers_vjp_input(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kSquareNumbersVjpInputSpec, loops[kSquareNumbersVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
 
-TP_COLD TensorRef square_batched(const TensorRef& input) {
+TP_COLD TensorRef square_numbers_batched(const TensorRef& input) {
   const batch::Broadcast in({&input});
-  return in.wrap(ops::square(in[0]));
+  return in.wrap(ops::square_numbers(in[0]));
 }
 
-TP_COLD TensorRef square__batched(const TensorRef& input) {
-  const batch::InPlace in(SquareBackward::schema_v1, {&input});
-  ops::square_(in[0]);
+TP_COLD TensorRef square_numbers__batched(const TensorRef& input) {
+  const batch::InPlace in(SquareNumbersBackward::schema_v1, {&input});
+  ops::square_numbers_(in[0]);
   return input;
 }
 
-TP_COLD void square_set_tangent(const TensorRef& out, const TensorRef& input) {
+TP_COLD void square_numbers_set_tangent(const TensorRef& out, const TensorRef& input) {
   TensorRef sum;
   if (wiring::tangent(input))
-    sum = plus(std::move(sum), conj_of(square_vjp_input(conj_of(wiring::tangent(input)), wiring::primal(input))));
+    sum = plus(std::move(sum), conj_of(square_numbers_vjp_input(conj_of(wiring::tangent(input)),
+        wiring::primal(input))));
   wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
-Storage square(const Storage& input) { return kernels::elementwise(kSquareSpec, loops[kSquare], {&input}); }
-TensorRef square(const TensorRef& input) {
+Storage square_numbers(const Storage& input) {
+  return kernels::elementwise(kSquareNumbersSpec, loops[kSquareNumbers], {&input});
+}
+TensorRef square_numbers(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
-    return square_batched(input);
-  TensorRef out = wiring::wrap(square(input->storage()));
+    return square_numbers_batched(input);
+  TensorRef out = wiring::wrap(square_numbers(input->storage()));
   if (wiring::records(input)) {
-    auto node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
+    auto node = make_node<SquareNumbersBackward>();
+    SquareNumbersBackward& back = *node;
     back.set_output(out->storage());
     back.set_input(0, input);
     back.save(0, input);
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { square_set_tangent(out, input); });
+    wiring::each_level({&input}, {}, [&] { square_numbers_set_tangent(out, input); });
   return out;
 }
-TensorRef square_(const TensorRef& input) {
+TensorRef square_numbers_(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
-    return square__batched(input);
+    return square_numbers__batched(input);
   const bool record = wiring::records(input);
-  wiring::check_inplace(SquareBackward::schema_v1, input, record);
+  wiring::check_inplace(SquareNumbersBackward::schema_v1, input, record);
   TensorRef dual;
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    dual = square(wiring::before_change(input, input));
-  Ref<SquareBackward> node;
+    dual = square_numbers(wiring::before_change(input, input));
+  Ref<SquareNumbersBackward> node;
   if (record) {
-    node = make_node<SquareBackward>();
-    SquareBackward& back = *node;
+    node = make_node<SquareNumbersBackward>();
+    SquareNumbersBackward& back = *node;
     back.set_output(input->storage());
     back.set_input(0, input);
     back.save(0, wiring::copied(input));
   }
-  kernels::elementwise_into(kSquareSpec, loops[kSquare], input->storage(), {&input->storage()});
+  kernels::elementwise_into(kSquareNumbersSpec, loops[kSquareNumbers], input->storage(), {&input->storage()});
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
 }
-TensorRef square_out(const TensorRef& input, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, out_)))
-    return batch::assign_out(SquareBackward::schema_v1, out_, square(input));
-  wiring::check_out(SquareBackward::schema_v1, out_, {&input});
-  const Storage* const operands[] = {&input->storage()};
-  if (kernels::broadcast_shapes(SquareBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kSquareSpec, loops[kSquare], out_->storage(), {&input->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(SquareBackward::schema_v1, out_, square(input->storage()));
-  }
-  return out_;
-}
-GradVec SquareBackward::apply(std::span<Storage> grad_outputs) {
+GradVec SquareNumbersBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquareVjpInputSpec, loops[kSquareVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kSquareNumbersVjpInputSpec, loops[kSquareNumbersVjpInput], {&g, &saved(0)}),
+        input_shape(0), input_dtype(0));
   return grads;
 }
-GraphGradVec SquareBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+GraphGradVec SquareNumbersBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(square_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    grads[0] = fit(square_numbers_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -181,18 +181,19 @@ class TP_API SqrtBackward final : public FuncOp<SqrtBackward, 1, 1> {
   TP_NODE_DISPOSE(SqrtBackward)
 };
 
-// square(Tensor input) -> Tensor out
-class TP_API SquareBackward final : public FuncOp<SquareBackward, 1, 1> {
+// square_numbers(Tensor input) -> Tensor out
+class TP_API SquareNumbersBackward final : public FuncOp<SquareNumbersBackward, 1, 1> {
  public:
-  static constexpr OpSchema schema_v1{"square", "square(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "SquareBackward";
+  static constexpr OpSchema schema_v1{"square_numbers", "square_numbers(Tensor input) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "SquareNumbersBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
  protected:
-  TP_NODE_DISPOSE(SquareBackward)
+  TP_NODE_DISPOSE(SquareNumbersBackward)
 };
 
 // tan(Tensor input) -> Tensor out
@@ -331,11 +332,10 @@ TP_API TensorRef sqrt(const TensorRef& input);
 TP_API TensorRef sqrt_(const TensorRef& input);
 TP_API TensorRef sqrt_out(const TensorRef& input, const TensorRef& out_);
 
-// square(Tensor input) -> Tensor out
-TP_API Storage square(const Storage& input);
-TP_API TensorRef square(const TensorRef& input);
-TP_API TensorRef square_(const TensorRef& input);
-TP_API TensorRef square_out(const TensorRef& input, const TensorRef& out_);
+// square_numbers(Tensor input) -> Tensor out
+TP_API Storage square_numbers(const Storage& input);
+TP_API TensorRef square_numbers(const TensorRef& input);
+TP_API TensorRef square_numbers_(const TensorRef& input);
 
 // tan(Tensor input) -> Tensor out
 TP_API Storage tan(const Storage& input);
