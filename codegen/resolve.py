@@ -226,6 +226,7 @@ class _EntryResolver(Differentiation, Facts):
         tensors = {a.name for a in sig.args if a.type.is_tensor}
         callees = structured_callees(self.world.ops)
         read: set[str] = set()
+        before: dict[str, Formula] = {}
         given, lets = lets, [let for let in lets if let[1] is not None]
         for name, f, loc in given:
             if f is None:
@@ -237,6 +238,7 @@ class _EntryResolver(Differentiation, Facts):
                 what_names="an argument or an earlier value",
                 tensors=frozenset(tensors),
                 types={a.name: a.type for a in sig.args},
+                given=before,
             )
             self.check.check(f, scope, f"compose '{name}'")
             if scope.is_tensor(f.node):
@@ -245,6 +247,7 @@ class _EntryResolver(Differentiation, Facts):
                 self.fault("E206", loc, f"compose: '{name}' is an argument", "give the value another name")
             read |= set(F.names(f.node))
             scope_names.append(name)
+            before[name] = f
         self.left_out(lets, sig, callees)
         for test, _, _, shown, _ in self.raw.values.get("require", ()):
             read |= {n for f in (test, *shown) for n in F.names(f.node)}

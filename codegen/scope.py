@@ -62,6 +62,18 @@ class Scope:
     hidden: Mapping[str, str] = field(default_factory=dict)  # name -> why it is not in scope
     tensors: frozenset[str] = frozenset()  # names that stand for one tensor
     types: Mapping[str, Type] = field(default_factory=dict)  # of arguments and results
+    given: Mapping[str, Formula] = field(default_factory=dict)  # earlier values of a composition
+
+    def behind(self, n: F.Node) -> Notes:
+        """Where the tensors that n reads are given: what they are may be what is wrong."""
+        found: dict[str, Loc] = {}
+        ahead = [n]
+        while ahead:
+            for i in F.names(ahead.pop()):
+                if i in self.given and i in self.tensors and i not in found:
+                    found[i] = self.given[i].loc
+                    ahead.append(self.given[i].node)
+        return [(loc, f"'{i}' is a tensor") for i, loc in found.items()]
 
     def type_of(self, n: F.Node) -> Type | None:
         """The type of n where it is known."""
@@ -227,7 +239,7 @@ class Checker:
                 return
         notes = [(c.loc, f"the signature of '{n.func}'") for c in callees if c.loc is not None]
         if misfit:
-            self.fault("E207", f, n.span, f"{where}: {n.func}(): {misfit}", notes=notes)
+            self.fault("E207", f, n.span, f"{where}: {n.func}(): {misfit}", notes=[*notes, *scope.behind(n)])
             return
         unknown = [k for k, _ in n.kwargs if all(k not in c.keywords for c in callees)]
         if unknown:

@@ -570,6 +570,9 @@ def log_normal(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of log_softmax from its result."""
 
+def log_softmax_real(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
+    """Logarithm of the softmax along dim, without overflow, of real numbers."""
+
 def logcumsumexp_backward(grad: Tensor, input: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of the cumulative logarithm of sums."""
 
@@ -840,8 +843,14 @@ def smooth_l1(input: Tensor | Number, target: Tensor | Number, beta: float) -> T
 def softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     """Gradient of softmax from its result."""
 
+def softmax_real(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
+    """Exponentials along dim divided by their sum, without overflow, of real numbers."""
+
 def softsign_real(input: Tensor) -> Tensor:
     """The activation x / (1 + |x|) of real numbers, in one loop."""
+
+def square_numbers(input: Tensor) -> Tensor:
+    """Each number times itself, in one loop."""
 
 def squared_difference(input: Tensor | Number, target: Tensor | Number) -> Tensor:
     """Squared difference of each pair of elements."""
