@@ -92,14 +92,14 @@ def still(e: Entry, ops: Mapping[str, Entry], diags: Diagnostics) -> None:
             continue
         of = moving(o, ops)
         here = frozenset().union(*of.values())
+        notes = [(f.loc, f"'{n}'") for n, f in o.compose]
         for r in o.diff_results:
             if here and not of[r.name]:
                 text = f"op '{e.op}': no gradient passes from '{r.name}' to an argument, and nothing is said of it"
-                diags.add("E302", r.loc, text, f"nondiff: [{r.name}]")
+                diags.add("E302", r.loc, text, f"nondiff: [{r.name}]", notes)
         for name, d in o.deriv.items():
             if d.kind is Diff.DERIVED and name not in here:
                 text = f"op '{e.op}': compose reads '{name}' for comparisons and indices alone: it has no derivative"
-                notes = [(f.loc, f"'{n}'") for n, f in o.compose]
                 diags.add("E304", d.loc, text, f"nondiff: [{name}]", notes)
 
 
