@@ -243,7 +243,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """Positions that would sort the elements along dim."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """Indices of the nonzero elements, one row each; the same as nonzero."""
+    """Indices of the nonzero elements, one row each, as nonzero gives them."""
 
 def as_strided(input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
     """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
@@ -1156,8 +1156,8 @@ def negative_(input: Tensor) -> Tensor:
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Next number the type can hold from input towards other."""
 
-def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Indices of the nonzero elements, one row each."""
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Tensor:
+    """Indices of the nonzero elements, one row each; with as_tuple a tuple of one tensor for..."""
 
 @overload
 def norm(input: Tensor, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:

@@ -945,6 +945,9 @@ def vector_norm_backward(grad: Tensor, input: Tensor, out: Tensor, ord: Number, 
 def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Weighted losses, their sum, or their mean over the sum of the weights."""
 
+def where_holds(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
+    """Input where the condition holds, other elsewhere; the method where, whose tensor is the..."""
+
 def window_of(input: Tensor, window: Tensor | None, width: int, n_fft: int) -> Tensor:
     """A window, or ones, with zeros on both sides up to n_fft."""
 

@@ -247,6 +247,15 @@ OPS = [
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
+    Op(
+        name="eigh_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
 ]
 
 

@@ -627,6 +627,27 @@ PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return eig_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// eigh_backward
+constexpr Param kEighBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
+
+PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eigh_backward", [&]() -> PyObject* {
+    const Spec& spec = kEighBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eigh_backward_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -892,6 +913,17 @@ PyMethodDef functions_internal[] = {
      "--\n"
      "\n"
      "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
+    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its symmetric matrix.\n"
      "\n"
      "Args:\n"
      "  g_values: Tensor\n"

@@ -6,27 +6,6 @@
 namespace tp::python {
 namespace {
 
-// eigh_backward
-constexpr Param kEighBackwardSpecParams[] = {
-    {"g_values", Kind::Tensor},
-    {"g_vectors", Kind::Tensor},
-    {"values", Kind::Tensor},
-    {"vectors", Kind::Tensor},
-};
-const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
-
-PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("eigh_backward", [&]() -> PyObject* {
-    const Spec& spec = kEighBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return eigh_backward_call(nullptr, args, nargs, kwnames);
-}
-
 // embedding_masked
 constexpr Param kEmbeddingMaskedSpecParams[] = {
     {"input", Kind::Tensor},
@@ -581,6 +560,45 @@ PyObject* mvlgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nar
   });
 }
 
+// pinv_backward
+constexpr Param kPinvBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"P", Kind::Tensor},
+};
+const Spec kPinvBackwardSpec{"pinv_backward", "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", kPinvBackwardSpecParams};
+
+PyObject* pinv_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pinv_backward", [&]() -> PyObject* {
+    const Spec& spec = kPinvBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pinv_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinv_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// polygamma
+constexpr Param kPolygammaSpecParams[] = {
+    {"n", Kind::Int},
+    {"input", Kind::Tensor},
+};
+const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
+
+PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("polygamma", [&]() -> PyObject* {
+    const Spec& spec = kPolygammaSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return polygamma_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
      "expand_as(input, other)\n"
@@ -642,21 +660,19 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: int"},
+    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma(n, input)\n"
+     "--\n"
+     "\n"
+     "The n-th derivative of the digamma function.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  input: Tensor"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigh_backward(g_values, g_vectors, values, vectors)\n"
-     "--\n"
-     "\n"
-     "Gradient of an eigendecomposition in its symmetric matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_values: Tensor\n"
-     "  g_vectors: Tensor\n"
-     "  values: Tensor\n"
-     "  vectors: Tensor"},
     {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
      "embedding_masked(input, weight, padding_idx)\n"
      "--\n"
@@ -811,6 +827,16 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "\n"
      "Reference: Al-Mohy and Higham 2009"},
+    {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv_backward(grad, A, P)\n"
+     "--\n"
+     "\n"
+     "Gradient of a pseudoinverse in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  P: Tensor"},
     {},
 };
 
@@ -889,6 +915,15 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: int"},
+    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma(n, input)\n"
+     "--\n"
+     "\n"
+     "The n-th derivative of the digamma function.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  input: Tensor"},
     {},
 };
 
