@@ -102,6 +102,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_t",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -111,6 +112,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_u",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -120,6 +122,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_v",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -129,6 +132,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_w",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),

@@ -170,14 +170,16 @@ PyObject* attention_weights_function(PyObject*, PyObject* const* args, Py_ssize_
 constexpr Param kChebyshevPolynomialTSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialTSpec{"chebyshev_polynomial_t", "chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialTSpecParams};
 
 PyObject* chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_t", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialTSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -189,14 +191,16 @@ PyObject* chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialUSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialUSpec{"chebyshev_polynomial_u", "chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialUSpecParams};
 
 PyObject* chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_u", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialUSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -208,14 +212,16 @@ PyObject* chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialVSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialVSpec{"chebyshev_polynomial_v", "chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialVSpecParams};
 
 PyObject* chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_v", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialVSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -227,14 +233,16 @@ PyObject* chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialWSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialWSpec{"chebyshev_polynomial_w", "chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialWSpecParams};
 
 PyObject* chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_w", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialWSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }

@@ -174,14 +174,16 @@ PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 constexpr Param kHermitePolynomialHSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
 
 PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hermite_polynomial_h", [&]() -> PyObject* {
     const Spec& spec = kHermitePolynomialHSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -193,14 +195,16 @@ PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssi
 constexpr Param kHermitePolynomialHeSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
 
 PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hermite_polynomial_he", [&]() -> PyObject* {
     const Spec& spec = kHermitePolynomialHeSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -250,14 +254,16 @@ PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 constexpr Param kLaguerrePolynomialLSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLaguerrePolynomialLSpec{"laguerre_polynomial_l", "laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out", kLaguerrePolynomialLSpecParams};
 
 PyObject* laguerre_polynomial_l_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("laguerre_polynomial_l", [&]() -> PyObject* {
     const Spec& spec = kLaguerrePolynomialLSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::laguerre_polynomial_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::laguerre_polynomial_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -269,14 +275,16 @@ PyObject* laguerre_polynomial_l_function(PyObject*, PyObject* const* args, Py_ss
 constexpr Param kLegendrePolynomialPSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLegendrePolynomialPSpec{"legendre_polynomial_p", "legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out", kLegendrePolynomialPSpecParams};
 
 PyObject* legendre_polynomial_p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("legendre_polynomial_p", [&]() -> PyObject* {
     const Spec& spec = kLegendrePolynomialPSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::legendre_polynomial_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::legendre_polynomial_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -532,14 +540,16 @@ PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssiz
 constexpr Param kMvlgammaSpecParams[] = {
     {"input", Kind::Tensor},
     {"p", Kind::Int},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
 
 PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("mvlgamma", [&]() -> PyObject* {
     const Spec& spec = kMvlgammaSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
     return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
@@ -551,7 +561,7 @@ PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t narg
 }
 PyObject* mvlgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("mvlgamma", [&]() -> PyObject* {
-    Slots<2> a;
+    Slots<3> a;
     const Spec& spec = kMvlgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
     ops::mvlgamma_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
@@ -584,14 +594,16 @@ PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t na
 constexpr Param kPolygammaSpecParams[] = {
     {"n", Kind::Int},
     {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
 
 PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("polygamma", [&]() -> PyObject* {
     const Spec& spec = kPolygammaSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }

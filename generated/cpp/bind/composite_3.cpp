@@ -236,14 +236,16 @@ PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nar
 constexpr Param kShiftedChebyshevPolynomialTSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialTSpec{"shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialTSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_t", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialTSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -255,14 +257,16 @@ PyObject* shifted_chebyshev_polynomial_t_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialUSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialUSpec{"shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialUSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_u", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialUSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -274,14 +278,16 @@ PyObject* shifted_chebyshev_polynomial_u_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialVSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialVSpec{"shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialVSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_v", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialVSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -293,14 +299,16 @@ PyObject* shifted_chebyshev_polynomial_v_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialWSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialWSpec{"shifted_chebyshev_polynomial_w", "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialWSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_w", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialWSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
