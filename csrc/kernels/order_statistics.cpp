@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <numeric>
@@ -347,7 +348,13 @@ std::array<Storage, 2> ranked(const OpSchema& op, const Storage& input, std::int
 /// The same of all elements, whose places nobody asks for: they are read as they lie in memory.
 template <class Ask>
 Storage ranked_all(const OpSchema& op, const Storage& input, const Ask& wanted) {
-  if (TP_UNLIKELY(input.numel() == 0)) index_error(op.name, ": a tensor of shape ", input.sizes(), " has no median");
+  if (TP_UNLIKELY(input.numel() == 0)) {
+    if (!is_float(input.dtype()))
+      index_error("median: a tensor of ", dtype_name(input.dtype()), " of shape ", input.sizes(), " has no median");
+    Storage none = empty(Shape(), input.dtype());
+    fill(none, Scalar(std::nan("")));
+    return none;
+  }
   if (input.numel() <= kLong) return ranked(op, reshaped(input, Shape{input.numel()}), 0, false, true, wanted)[0];
   std::vector<int> axes(std::size_t(input.dim()));
   std::iota(axes.begin(), axes.end(), 0);

@@ -243,7 +243,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """Positions that would sort the elements along dim."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """Indices of the nonzero elements, one row each; the same as nonzero."""
+    """Indices of the nonzero elements, one row each, as nonzero gives them."""
 
 def as_strided(input: Tensor, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
     """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
@@ -391,13 +391,13 @@ def ceil_(input: Tensor) -> Tensor:
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups interleaved."""
 
-def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Triangular factor of a positive definite matrix, under its older name."""
 
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Inverse of a matrix from its Cholesky factor."""
 
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Solution of A X = B from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -538,7 +538,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """Angles in degrees brought to radians."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Determinant of square matrices; its gradient is the matrix of cofactors, of singular..."""
 
 def detach(input: Tensor) -> Tensor:
@@ -850,7 +850,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dimension of both."""
 
-def inverse(A: Tensor) -> Tensor:
+def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse of square matrices."""
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -1021,7 +1021,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def matrix_exp(input: Tensor) -> Tensor:
     """Exponential of square matrices, the sum of A^k / k!."""
 
-def matrix_power(input: Tensor, n: int) -> Tensor:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Square matrices multiplied with themselves n times, or their inverses for negative n."""
 
 @overload
@@ -1104,7 +1104,7 @@ def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector."""
 
-def mvlgamma(input: Tensor, p: int) -> Tensor:
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension p."""
 
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1156,8 +1156,8 @@ def negative_(input: Tensor) -> Tensor:
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Next number the type can hold from input towards other."""
 
-def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Indices of the nonzero elements, one row each."""
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Tensor:
+    """Indices of the nonzero elements, one row each; with as_tuple a tuple of one tensor for..."""
 
 @overload
 def norm(input: Tensor, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
@@ -1206,7 +1206,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of the given moduli and angles."""
 
-def polygamma(n: int, input: Tensor) -> Tensor:
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of the digamma function."""
 
 def positive(input: Tensor) -> Tensor:
@@ -1425,7 +1425,7 @@ def slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Copy of input with src in place of a slice of dim."""
 
-def slogdet(A: Tensor) -> _slogdet_0_result:
+def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _slogdet_0_result:
     """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:

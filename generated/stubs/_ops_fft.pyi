@@ -9,68 +9,68 @@ from tensorplay._C import Generator, Tensor, device, dtype
 Number: TypeAlias = bool | int | float | complex
 DeviceLike: TypeAlias = str | device
 
-def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Discrete Fourier transform along one dimension, cut or padded with zeros to n points."""
 
-def fft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def fft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Discrete Fourier transform over two dimensions, the last two unless dim names others."""
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Frequencies that a transform of n points stands for, the negative ones last; d is the..."""
 
-def fftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def fftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Discrete Fourier transform over several dimensions, all unless dim or s names them."""
 
 def fftshift(input: Tensor, dim: Sequence[int] | int | None = None) -> Tensor:
     """Spectrum reordered so that frequency zero stands in the middle."""
 
-def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real spectrum of n points of a signal with Hermitian symmetry, given by its first half."""
 
-def hfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def hfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real spectrum over two dimensions, the last two unless dim names others of a signal with..."""
 
-def hfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def hfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real spectrum over several dimensions, all unless dim or s names them of a signal with..."""
 
-def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse discrete Fourier transform along one dimension; divided by n unless norm says..."""
 
-def ifft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def ifft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse discrete Fourier transform over two dimensions, the last two unless dim names..."""
 
-def ifftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def ifftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse discrete Fourier transform over several dimensions, all unless dim or s names them."""
 
 def ifftshift(input: Tensor, dim: Sequence[int] | int | None = None) -> Tensor:
     """Order of a spectrum with frequency zero first again; undoes fftshift."""
 
-def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """First half of the Hermitian signal whose spectrum is real; the inverse of hfft."""
 
-def ihfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def ihfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Hermitian signal whose spectrum over two dimensions, the last two unless dim names..."""
 
-def ihfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def ihfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Hermitian signal whose spectrum over several dimensions, all unless dim or s names them..."""
 
-def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real signal of n points from its half spectrum; n is 2 (m - 1) for m values unless given."""
 
-def irfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def irfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real signal from a spectrum over two dimensions, the last two unless dim names others,..."""
 
-def irfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def irfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Real signal from a spectrum over several dimensions, all unless dim or s names them, of..."""
 
-def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Half spectrum (0 to n / 2) of a real signal, whose other half is its mirrored conjugate."""
 
-def rfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None) -> Tensor:
+def rfft2(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = [-2, -1], norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Transform of a real signal over two dimensions, the last two unless dim names others, of..."""
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Frequencies that the half spectrum of a real signal of n points stands for."""
 
-def rfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None) -> Tensor:
+def rfftn(input: Tensor, s: Sequence[int] | int | None = None, dim: Sequence[int] | int | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Transform of a real signal over several dimensions, all unless dim or s names them, of..."""

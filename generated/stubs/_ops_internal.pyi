@@ -505,34 +505,34 @@ def ldl_core(A: Tensor, hermitian: bool) -> _ldl_core_0_result:
 def legendre_p(x: Tensor | Number, degree: Tensor | Number, order: int) -> Tensor:
     """Derivatives in x of Legendre polynomials, by degree and order."""
 
-def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
 
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Vector product along a dimension of size 3."""
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Diagonals of the last two dimensions."""
 
-def linalg_eig(A: Tensor) -> _linalg_eig_0_result:
+def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _linalg_eig_0_result:
     """Complex eigenvalues and eigenvectors of unit length of square matrices; where..."""
 
-def linalg_eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
+def linalg_eigh(A: Tensor, UPLO: str = 'L', *, out: Sequence[Tensor] | None = None) -> _linalg_eigh_0_result:
     """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
 
-def linalg_eigvals(A: Tensor) -> Tensor:
+def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex eigenvalues of square matrices, in no particular order."""
 
-def linalg_eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
+def linalg_eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor:
     """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
 
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq_0_result:
     """Least-squares solution of A X = B of least norm, sums of squared residuals, rank and..."""
 
-def linalg_lu(A: Tensor, *, pivot: bool = True) -> _linalg_lu_0_result:
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> _linalg_lu_0_result:
     """Permutation, unit lower and upper triangular factor, A = P L U."""
 
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from..."""
 
 @overload
@@ -543,22 +543,22 @@ def linalg_norm(A: Tensor, ord: Number | None = None, dim: Sequence[int] | int |
 def linalg_norm(A: Tensor, ord: str, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Norm of vectors (one dimension) or matrices (two); without ord the 2-norm of all elements."""
 
-def linalg_qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
+def linalg_qr(A: Tensor, mode: str = 'reduced', *, out: Sequence[Tensor] | None = None) -> _linalg_qr_0_result:
     """Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode..."""
 
-def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
 
 def linalg_solve_backward(grad: Tensor, A: Tensor, out: Tensor, left: bool) -> Tensor:
     """Gradient of a linear system's solution in its matrix."""
 
-def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not..."""
 
 def linalg_svd(A: Tensor, full_matrices: bool = True) -> _linalg_svd_0_result:
     """Singular value decomposition A = U diag(S) Vh with S descending. Vectors beyond the..."""
 
-def linalg_svdvals(A: Tensor) -> Tensor:
+def linalg_svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Singular values in descending order; equal ones share a finite gradient."""
 
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
@@ -870,7 +870,7 @@ def sum_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
 def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """Gradient of a singular value decomposition in its matrix."""
 
-def svd_driver(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> _svd_driver_0_result:
+def svd_driver(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Sequence[Tensor] | None = None) -> _svd_driver_0_result:
     """Singular value decomposition A = U diag(S) Vh with S descending, by the one driver there..."""
 
 def tie_share(grad: Tensor, input: Tensor, out: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
@@ -944,6 +944,9 @@ def vector_norm_backward(grad: Tensor, input: Tensor, out: Tensor, ord: Number, 
 
 def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Weighted losses, their sum, or their mean over the sum of the weights."""
+
+def where_holds(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
+    """Input where the condition holds, other elsewhere; the method where, whose tensor is the..."""
 
 def window_of(input: Tensor, window: Tensor | None, width: int, n_fft: int) -> Tensor:
     """A window, or ones, with zeros on both sides up to n_fft."""

@@ -71,10 +71,10 @@ class _svd_driver_0_result(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """Triangular factor L of a positive definite matrix A = L L^H, or its conjugate transpose."""
 
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> _cholesky_ex_0_result:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> _cholesky_ex_0_result:
     """Triangular factor without an error where the matrix is not positive definite; info..."""
 
 @overload
@@ -85,34 +85,34 @@ def cond(A: Tensor, p: Number | None = None) -> Tensor:
 def cond(A: Tensor, p: str) -> Tensor:
     """Condition number, the norm of a matrix times that of its inverse; inf for singular..."""
 
-def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Vector product along a dimension of size 3."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Determinant of square matrices; its gradient is the matrix of cofactors, of singular..."""
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Diagonals of the last two dimensions."""
 
-def eig(A: Tensor) -> _linalg_eig_0_result:
+def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _linalg_eig_0_result:
     """Complex eigenvalues and eigenvectors of unit length of square matrices; where..."""
 
-def eigh(A: Tensor, UPLO: str = 'L') -> _linalg_eigh_0_result:
+def eigh(A: Tensor, UPLO: str = 'L', *, out: Sequence[Tensor] | None = None) -> _linalg_eigh_0_result:
     """Eigenvalues in ascending order and orthonormal eigenvectors of symmetric matrices."""
 
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex eigenvalues of square matrices, in no particular order."""
 
-def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
+def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor:
     """Eigenvalues of symmetric matrices in ascending order; equal ones share a finite gradient."""
 
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """First columns of the product of Householder reflections, given by the columns below the..."""
 
-def inv(A: Tensor) -> Tensor:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse of square matrices."""
 
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> _inv_ex_0_result:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> _inv_ex_0_result:
     """Inverse of square matrices without an error where there is none; info counts where..."""
 
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> _ldl_factor_0_result:
@@ -127,16 +127,16 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq_0_result:
     """Least-squares solution of A X = B of least norm, sums of squared residuals, rank and..."""
 
-def lu(A: Tensor, *, pivot: bool = True) -> _linalg_lu_0_result:
+def lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> _linalg_lu_0_result:
     """Permutation, unit lower and upper triangular factor, A = P L U."""
 
-def lu_factor(A: Tensor, *, pivot: bool = True) -> _lu_factor_0_result:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> _lu_factor_0_result:
     """Triangular factors in one matrix and the exchanges of rows, as lu_solve takes them."""
 
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> _lu_factor_ex_0_result:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> _lu_factor_ex_0_result:
     """Triangular factors in one matrix and the exchanges of rows, without an error for a..."""
 
-def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution of A X = B (or X A = B; with the conjugate transpose of A where adjoint) from..."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -153,7 +153,7 @@ def matrix_norm(A: Tensor, ord: Number, dim: Sequence[int] | int = [-2, -1], kee
 def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[int] | int = [-2, -1], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
     """Norm of matrices, fro (elements), nuc (sum of singular values), 2 or -2 (largest or..."""
 
-def matrix_power(input: Tensor, n: int) -> Tensor:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Square matrices multiplied with themselves n times, or their inverses for negative n."""
 
 @overload
@@ -183,38 +183,38 @@ def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, her
 def pinv(A: Tensor, rcond: float, hermitian: bool = False) -> Tensor:
     """Pseudoinverse, with singular values at or below max(atol, rtol times the largest) taken..."""
 
-def qr(A: Tensor, mode: str = 'reduced') -> _linalg_qr_0_result:
+def qr(A: Tensor, mode: str = 'reduced', *, out: Sequence[Tensor] | None = None) -> _linalg_qr_0_result:
     """Orthonormal columns Q and upper triangular R with A = Q R; differentiable in mode..."""
 
-def slogdet(A: Tensor) -> _slogdet_0_result:
+def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _slogdet_0_result:
     """Sign (of complex matrices, phase) of the determinant and the logarithm of its magnitude."""
 
-def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B, or of X A = B where left is false; B may be one vector."""
 
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> _solve_ex_0_result:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> _solve_ex_0_result:
     """Solution of a linear system without an error where the matrix is singular; info counts..."""
 
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (or X A = B) with a triangular A, whose other triangle is not..."""
 
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> _svd_driver_0_result:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Sequence[Tensor] | None = None) -> _svd_driver_0_result:
     """Singular value decomposition A = U diag(S) Vh with S descending, by the one driver there..."""
 
-def svdvals(A: Tensor) -> Tensor:
+def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Singular values in descending order; equal ones share a finite gradient."""
 
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the map that tensordot with A over its last dimensions is."""
 
-def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | int | None = None) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Solution X of tensordot(A, X) = B over the dimensions of X; dims are moved to the end first."""
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Matrix of the powers of x from 0 up to N, one a column."""
 
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Sum of products along dim of two broadcast tensors, the first conjugated."""
 
-def vector_norm(input: Tensor, ord: Number = 2, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
+def vector_norm(input: Tensor, ord: Number = 2, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Norm of order ord along dim, of the flattened tensor without one; the subgradient 0 at..."""

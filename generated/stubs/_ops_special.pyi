@@ -24,16 +24,16 @@ def bessel_y0(input: Tensor) -> Tensor:
 def bessel_y1(input: Tensor) -> Tensor:
     """Bessel function of the second kind of order 1; -inf at 0 and nan below."""
 
-def chebyshev_polynomial_t(x: Tensor, n: Tensor | Number) -> Tensor:
+def chebyshev_polynomial_t(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the first kind of degree n, which is truncated; 0 for negative n."""
 
-def chebyshev_polynomial_u(x: Tensor, n: Tensor | Number) -> Tensor:
+def chebyshev_polynomial_u(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the second kind of degree n, which is truncated; 0 for negative n."""
 
-def chebyshev_polynomial_v(x: Tensor, n: Tensor | Number) -> Tensor:
+def chebyshev_polynomial_v(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the third kind of degree n, which is truncated; 0 for negative n."""
 
-def chebyshev_polynomial_w(x: Tensor, n: Tensor | Number) -> Tensor:
+def chebyshev_polynomial_w(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the fourth kind of degree n, which is truncated; 0 for negative n."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -72,10 +72,10 @@ def gammaincc(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | N
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the magnitude of the gamma function."""
 
-def hermite_polynomial_h(x: Tensor, n: Tensor | Number) -> Tensor:
+def hermite_polynomial_h(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Hermite polynomial of the physicists, degree n; 0 for negative n."""
 
-def hermite_polynomial_he(x: Tensor, n: Tensor | Number) -> Tensor:
+def hermite_polynomial_he(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Hermite polynomial of probability theory, degree n; 0 for negative n."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -90,10 +90,10 @@ def i1(input: Tensor) -> Tensor:
 def i1e(input: Tensor) -> Tensor:
     """Order-1 modified Bessel function times exp(-|x|)."""
 
-def laguerre_polynomial_l(x: Tensor, n: Tensor | Number) -> Tensor:
+def laguerre_polynomial_l(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Laguerre polynomial of degree n; 0 for negative n."""
 
-def legendre_polynomial_p(x: Tensor, n: Tensor | Number) -> Tensor:
+def legendre_polynomial_p(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Legendre polynomial of degree n; 0 for negative n."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -123,7 +123,7 @@ def modified_bessel_k0(input: Tensor) -> Tensor:
 def modified_bessel_k1(input: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 1; inf at 0 and nan below."""
 
-def multigammaln(input: Tensor, p: int) -> Tensor:
+def multigammaln(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension p."""
 
 def ndtr(input: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def ndtr(input: Tensor) -> Tensor:
 def ndtri(input: Tensor) -> Tensor:
     """Argument at which the normal distribution function has the given value; nan outside [0, 1]."""
 
-def polygamma(n: int, input: Tensor) -> Tensor:
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of the digamma function."""
 
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -152,16 +152,16 @@ def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
 def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 1 times exp(x)."""
 
-def shifted_chebyshev_polynomial_t(x: Tensor, n: Tensor | Number) -> Tensor:
+def shifted_chebyshev_polynomial_t(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the first kind at 2 x - 1, shifted to the interval from 0 to 1."""
 
-def shifted_chebyshev_polynomial_u(x: Tensor, n: Tensor | Number) -> Tensor:
+def shifted_chebyshev_polynomial_u(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the second kind at 2 x - 1, shifted to the interval from 0 to 1."""
 
-def shifted_chebyshev_polynomial_v(x: Tensor, n: Tensor | Number) -> Tensor:
+def shifted_chebyshev_polynomial_v(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the third kind at 2 x - 1, shifted to the interval from 0 to 1."""
 
-def shifted_chebyshev_polynomial_w(x: Tensor, n: Tensor | Number) -> Tensor:
+def shifted_chebyshev_polynomial_w(x: Tensor, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomial of the fourth kind at 2 x - 1, shifted to the interval from 0 to 1."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -270,7 +270,7 @@ class _TensorOps:
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """Positions that would sort the elements along dim."""
     def argwhere(self) -> Tensor:
-        """Indices of the nonzero elements, one row each; the same as nonzero."""
+        """Indices of the nonzero elements, one row each, as nonzero gives them."""
     def as_strided(self, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
         """View of the same memory under any sizes and strides that stay inside it; overlapping..."""
     def as_strided_(self, size: Sequence[int] | int, stride: Sequence[int] | int, storage_offset: int | None = None) -> Tensor:
@@ -853,8 +853,8 @@ class _TensorOps:
         """Next number the type can hold from input towards other."""
     def nextafter_(self, other: Tensor) -> Tensor:
         """Next number the type can hold from input towards other."""
-    def nonzero(self) -> Tensor:
-        """Indices of the nonzero elements, one row each."""
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor:
+        """Indices of the nonzero elements, one row each; with as_tuple a tuple of one tensor for..."""
     @overload
     def norm(self, p: str = 'fro', dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
@@ -1173,8 +1173,8 @@ class _TensorOps:
     @overload
     def vsplit(self, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
         """Views of equal parts, or of the parts between indices, of the first dimension."""
-    def where(self, input: Tensor | Number, other: Tensor | Number) -> Tensor:
-        """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""
+    def where(self, condition: Tensor, other: Tensor | Number) -> Tensor:
+        """Input where the condition holds, other elsewhere; the method where, whose tensor is the..."""
     def xlogy(self, other: Tensor | Number) -> Tensor:
         """Input times the logarithm of other, 0 where input is 0 even if the logarithm is infinite."""
     def xlogy_(self, other: Tensor | Number) -> Tensor:

@@ -68,6 +68,7 @@ OPS = [
         name="chebyshev_polynomial_t",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -77,6 +78,7 @@ OPS = [
         name="chebyshev_polynomial_u",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -86,6 +88,7 @@ OPS = [
         name="chebyshev_polynomial_v",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -95,6 +98,7 @@ OPS = [
         name="chebyshev_polynomial_w",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), x) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, x)", kind="expr"),
@@ -245,6 +249,15 @@ OPS = [
         cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="eigh_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
+        forms=[
+            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
 ]

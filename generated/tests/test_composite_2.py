@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="eigh_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
-        forms=[
-            Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
         name="embedding_masked",
         home="internal",
         cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
@@ -83,6 +74,7 @@ OPS = [
         name="hermite_polynomial_h",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermite(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -92,6 +84,7 @@ OPS = [
         name="hermite_polynomial_he",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-2.0, 2.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_hermitenorm(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -117,6 +110,7 @@ OPS = [
         name="laguerre_polynomial_l",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 4.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_laguerre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -126,6 +120,7 @@ OPS = [
         name="legendre_polynomial_p",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (-1.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_legendre(numpy.trunc(n).astype(int), x)", kind="expr"),
@@ -239,9 +234,27 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         methods=("mvlgamma",),
         inplace=("mvlgamma_",),
+        out=True,
         cases=({"input": {"shape": (2, 3), "range": (2.0, 5.0)}, "p": 3}, {"input": {"shape": (4,), "range": (1.0, 4.0)}, "p": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "int")), results=("out",), diff=("input",), like="numpy.vectorize(lambda a: scipy.special.multigammaln(a, p), otypes=[float])(input)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="pinv_backward",
+        home="internal",
+        dtypes=("f32", "f64", "c64", "c128"),
+        cases=({"grad": {"shape": (2, 3)}, "A": {"shape": (3, 2)}, "P": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("P", "Tensor")), results=("slope",), diff=("grad", "A", "P"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
+        name="polygamma",
+        out=True,
+        cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
+        forms=[
+            Form(args=(("n", "int"), ("input", "Tensor")), results=("out",), diff=("input",), like="scipy.special.polygamma", kind="name"),
         ],
     ),
 ]

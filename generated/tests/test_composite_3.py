@@ -6,22 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="pinv_backward",
-        home="internal",
-        dtypes=("f32", "f64", "c64", "c128"),
-        cases=({"grad": {"shape": (2, 3)}, "A": {"shape": (3, 2)}, "P": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("grad", "Tensor"), ("A", "Tensor"), ("P", "Tensor")), results=("slope",), diff=("grad", "A", "P"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="polygamma",
-        cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
-        forms=[
-            Form(args=(("n", "int"), ("input", "Tensor")), results=("out",), diff=("input",), like="scipy.special.polygamma", kind="name"),
-        ],
-    ),
-    Op(
         name="positive",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("positive",),
@@ -118,6 +102,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_t",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyt(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -127,6 +112,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_u",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1))", kind="expr"),
@@ -136,6 +122,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_v",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) - scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -145,6 +132,7 @@ OPS = [
         name="shifted_chebyshev_polynomial_w",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        out=True,
         cases=({"x": {"shape": (2, 3), "range": (0.0, 1.0)}, "n": {"values": (0.0, 2.0, 5.0)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("n", "Tensor|Scalar")), results=("out",), diff=("x",), like="scipy.special.eval_chebyu(numpy.trunc(n).astype(int), (2 * x - 1)) + scipy.special.eval_chebyu(numpy.trunc(n).astype(int) - 1, (2 * x - 1))", kind="expr"),
@@ -244,6 +232,15 @@ OPS = [
         cases=({"tensors": [{"shape": (2, 3)}, {"shape": (1, 3)}]}, {"tensors": [{"shape": (2,)}, {"shape": (2,)}]}),
         forms=[
             Form(args=(("tensors", "Tensor[]"),), results=("out",), diff=("tensors",), like="numpy.vstack", kind="name"),
+        ],
+    ),
+    Op(
+        name="where_holds",
+        home="internal",
+        methods=("where",),
+        cases=({"input": {"shape": (2, 3)}, "condition": {"shape": (2, 3), "kind": "mask"}, "other": {"shape": (3,)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("condition", "Tensor"), ("other", "Tensor|Scalar")), results=("out",), diff=("input", "other"), like="numpy.where(condition, input, other)", kind="expr"),
         ],
     ),
 ]

@@ -9,6 +9,7 @@ OPS = [
         name="fft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.fft(input, n, dim, norm)", kind="expr"),
@@ -18,6 +19,7 @@ OPS = [
         name="fft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.fft2(input, s, dim, norm)", kind="expr"),
@@ -27,6 +29,7 @@ OPS = [
         name="fftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.fftn(input, s, dim, norm)", kind="expr"),
@@ -63,6 +66,7 @@ OPS = [
         name="hfft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (5,)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 7, "norm": "ortho"}, {"input": {"shape": (4,)}, "n": 12, "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.hfft(input, n, dim, norm)", kind="expr"),
@@ -72,6 +76,7 @@ OPS = [
         name="hfft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.hfft2(input, s, dim, norm)", kind="expr"),
@@ -81,6 +86,7 @@ OPS = [
         name="hfftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.hfftn(input, s, dim, norm)", kind="expr"),
@@ -90,6 +96,7 @@ OPS = [
         name="ifft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.ifft(input, n, dim, norm)", kind="expr"),
@@ -99,6 +106,7 @@ OPS = [
         name="ifft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ifft2(input, s, dim, norm)", kind="expr"),
@@ -108,6 +116,7 @@ OPS = [
         name="ifftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ifftn(input, s, dim, norm)", kind="expr"),
@@ -126,6 +135,7 @@ OPS = [
         name="ihfft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.ihfft(input, n, dim, norm)", kind="expr"),
@@ -135,6 +145,7 @@ OPS = [
         name="ihfft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ihfft2(input, s, dim, norm)", kind="expr"),
@@ -144,6 +155,7 @@ OPS = [
         name="ihfftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.ihfftn(input, s, dim, norm)", kind="expr"),
@@ -153,6 +165,7 @@ OPS = [
         name="irfft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (5,)}}, {"input": {"shape": (4, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 7, "norm": "ortho"}, {"input": {"shape": (4,)}, "n": 12, "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.irfft(input, n, dim, norm)", kind="expr"),
@@ -162,6 +175,7 @@ OPS = [
         name="irfft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.irfft2(input, s, dim, norm)", kind="expr"),
@@ -171,6 +185,7 @@ OPS = [
         name="irfftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.irfftn(input, s, dim, norm)", kind="expr"),
@@ -189,6 +204,7 @@ OPS = [
         name="rfft",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (8,)}}, {"input": {"shape": (5, 3)}, "dim": 0}, {"input": {"shape": (2, 6)}, "n": 5, "norm": "ortho"}, {"input": {"shape": (7,)}, "n": 10, "norm": "forward"}, {"input": {"shape": (2, 34)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int?", None), ("dim", "int", -1), ("norm", "str?", None)), results=("out",), diff=("input",), like="numpy.fft.rfft(input, n, dim, norm)", kind="expr"),
@@ -198,6 +214,7 @@ OPS = [
         name="rfft2",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", (-2, -1)), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.rfft2(input, s, dim, norm)", kind="expr"),
@@ -207,6 +224,7 @@ OPS = [
         name="rfftn",
         home="fft",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f32", "f64"),
+        out=True,
         cases=({"input": {"shape": (4, 6)}}, {"input": {"shape": (2, 3, 5)}, "dim": (0, 2)}, {"input": {"shape": (3, 4)}, "s": (2, 6), "norm": "ortho"}, {"input": {"shape": (3, 4, 2)}, "s": (4,), "dim": (1,), "norm": "forward"}),
         forms=[
             Form(args=(("input", "Tensor"), ("s", "int[]?", None), ("dim", "int[]?", None), ("norm", "str?", None)), results=("out",), diff=("input",), like="scipy.fft.rfftn(input, s, dim, norm)", kind="expr"),

@@ -9,9 +9,10 @@ OPS = [
         name="nonzero",
         methods=("nonzero",),
         out=True,
+        python=True,
         cases=({"input": {"shape": (2, 3), "kind": "mask"}},),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), like="numpy.argwhere", kind="name"),
+            Form(args=(("input", "Tensor"), ("as_tuple", "bool", False, "kwonly")), results=("out",), like="numpy.argwhere", kind="name"),
         ],
     ),
     Op(

@@ -100,6 +100,7 @@ OPS = [
         name="cholesky",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("cholesky",),
+        out=True,
         cases=({"input": {"shape": (3, 3), "kind": "psd"}},),
         skip={"complex": "the matrix must stay Hermitian"},
         forms=[
@@ -110,6 +111,7 @@ OPS = [
         name="cholesky_ex",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "psd"}},),
         skip={"complex": "drawn matrices are not positive definite"},
         forms=[
@@ -130,6 +132,7 @@ OPS = [
         name="cholesky_inverse",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("cholesky_inverse",),
+        out=True,
         cases=({"L": {"shape": (3, 3), "kind": "invertible"}}, {"L": {"shape": (2, 3, 3), "kind": "invertible"}, "upper": True}),
         forms=[
             Form(args=(("L", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("L",), like="numpy.linalg.inv(numpy.tril(L) @ numpy.conj(numpy.swapaxes(numpy.tril(L), -1, -2)) if not upper else numpy.conj(numpy.swapaxes(numpy.triu(L), -1, -2)) @ numpy.triu(L))", kind="expr"),
@@ -149,6 +152,7 @@ OPS = [
         name="cholesky_solve",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("cholesky_solve",),
+        out=True,
         cases=({"B": {"shape": (3, 2)}, "L": {"shape": (3, 3), "kind": "invertible"}}, {"B": {"shape": (2, 3, 1)}, "L": {"shape": (3, 3), "kind": "invertible"}, "upper": True}),
         forms=[
             Form(args=(("B", "Tensor"), ("L", "Tensor"), ("upper", "bool", False)), results=("out",), diff=("B", "L"), like="numpy.linalg.solve(numpy.tril(L) @ numpy.conj(numpy.swapaxes(numpy.tril(L), -1, -2)), B) if not upper else numpy.linalg.solve(numpy.conj(numpy.swapaxes(numpy.triu(L), -1, -2)) @ numpy.triu(L), B)", kind="expr"),
@@ -223,6 +227,7 @@ OPS = [
         name="det",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("det",),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("A",), like="numpy.linalg.det", kind="name"),
@@ -271,6 +276,7 @@ OPS = [
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("inverse",),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("out",), like="numpy.linalg.inv", kind="name"),
@@ -280,6 +286,7 @@ OPS = [
         name="inv_ex",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),

@@ -56,6 +56,7 @@ OPS = [
         name="matrix_power",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("matrix_power",),
+        out=True,
         cases=({"input": {"shape": (3, 3), "kind": "invertible"}, "n": 3}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": -2}, {"input": {"shape": (3, 3), "kind": "invertible"}, "n": 0}, {"input": {"shape": (2, 2, 2), "kind": "invertible"}, "n": 5}),
         forms=[
             Form(args=(("input", "Tensor"), ("n", "int")), results=("out",), diff=("input",), like="numpy.linalg.matrix_power", kind="name"),
@@ -158,6 +159,7 @@ OPS = [
         name="slogdet",
         dtypes=("f32", "f64", "c64", "c128"),
         methods=("slogdet",),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
         forms=[
             Form(args=(("A", "Tensor"),), results=("sign", "logabsdet"), diff=("A",), diff_results=("sign", "logabsdet"), saved=("A", "sign"), like="numpy.linalg.slogdet", kind="name"),
@@ -167,6 +169,7 @@ OPS = [
         name="solve_ex",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3, 2)}}, {"A": {"shape": (3, 3), "kind": "invertible"}, "B": {"shape": (3,)}}),
         forms=[
             Form(args=(("A", "Tensor"), ("B", "Tensor"), ("left", "bool", True, "kwonly"), ("check_errors", "bool", False, "kwonly")), results=("result", "info"), diff=("A", "B"), diff_results=("result",), tests="tests/ops/test_linalg_complex.py"),
@@ -186,6 +189,7 @@ OPS = [
         name="svd_driver",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (3, 2)}, "full_matrices": False},),
         skip={"values": "the sign of a singular vector is free", "complex": "the phase of a singular vector is free", "layouts": "the sign of a singular vector is free"},
         forms=[
@@ -206,6 +210,7 @@ OPS = [
         name="tensorinv",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (2, 3, 6)}}, {"A": {"shape": (6, 3, 2)}, "ind": 1}),
         forms=[
             Form(args=(("A", "Tensor"), ("ind", "int", 2)), results=("out",), diff=("A",), like="numpy.linalg.tensorinv(A, ind)", kind="expr"),
@@ -215,6 +220,7 @@ OPS = [
         name="tensorsolve",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"A": {"shape": (2, 3, 6)}, "B": {"shape": (2, 3)}}, {"A": {"shape": (6, 2, 3)}, "B": {"shape": (2, 3)}, "dims": (0,)}),
         forms=[
             Form(args=(("A", "Tensor"), ("B", "Tensor"), ("dims", "int[]?", None)), results=("out",), diff=("A", "B"), like="numpy.linalg.tensorsolve(A, B, dims)", kind="expr"),
@@ -259,6 +265,7 @@ OPS = [
         name="vecdot",
         home="linalg",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("x", "Tensor"), ("y", "Tensor"), ("dim", "int", -1, "kwonly")), results=("out",), diff=("x", "y"), like="numpy.sum(numpy.conj(x) * y, axis=dim)", kind="expr"),

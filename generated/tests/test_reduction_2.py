@@ -205,6 +205,7 @@ OPS = [
         name="vector_norm",
         home="linalg",
         dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        out=True,
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 3}, {"input": {"shape": (3, 4)}, "dim": (1,), "ord": 1}),
         forms=[
             Form(args=(("input", "Tensor"), ("ord", "Scalar", 2), ("dim", "int[]", ()), ("keepdim", "bool", False), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("input", "out"), like="numpy.sum(numpy.abs(input) ** ord, axis=dim or None, keepdims=keepdim) ** (1 / ord) if numpy.isfinite(ord) else numpy.max(numpy.abs(input), axis=dim or None, keepdims=keepdim)", kind="expr"),

@@ -79,7 +79,6 @@ OPS = [
     Op(
         name="where",
         elementwise=True,
-        methods=("where",),
         out=True,
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[

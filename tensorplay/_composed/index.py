@@ -1,4 +1,4 @@
-"""Bags of rows of a table."""
+"""Bags of rows of a table, and places as one tensor or as one for each dimension."""
 
 from __future__ import annotations
 
@@ -69,3 +69,9 @@ def embedding_bag(
         return out
     count = tp.bincount(bag, minlength=bags).clamp(min=1).to(weight.dtype)
     return out / count.unsqueeze(1)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
+    if not as_tuple:
+        return tp.argwhere(input)
+    return tuple(tp.argwhere(input if input.ndim else input.reshape(1)).unbind(1))

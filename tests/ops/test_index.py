@@ -119,3 +119,23 @@ def test_take_along_dim_broadcasts_the_other_dimensions() -> None:
     assert tp.take_along_dim(wide, tp.tensor([[2]]), 1).tolist() == [[2.0], [5.0]]
     with pytest.raises(RuntimeError, match=r"sizes \[4, 1\] and \[2, 3\] do not broadcast in dimension 0"):
         tp.take_along_dim(wide, tp.zeros(4, 1, dtype=tp.int64), 1)
+
+
+def test_places_of_what_is_not_zero() -> None:
+    x = tp.tensor([[0, 1], [2, 3]])
+    assert x.nonzero().tolist() == tp.nonzero(x, as_tuple=False).tolist() == [[0, 1], [1, 0], [1, 1]]
+    rows, columns = tp.nonzero(x, as_tuple=True)
+    assert rows.tolist() == [0, 1, 1] and columns.tolist() == [1, 0, 1]
+    assert x[x.nonzero(as_tuple=True)].tolist() == [1, 2, 3]
+    assert [p.tolist() for p in tp.nonzero(tp.tensor(5), as_tuple=True)] == [[0]]
+    assert [p.tolist() for p in tp.nonzero(tp.zeros(0, 2), as_tuple=True)] == [[], []]
+
+
+def test_the_method_where_keeps_its_tensor() -> None:
+    holds = tp.tensor([True, False, True])
+    x = tp.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert x.where(holds, 0).tolist() == [1, 0, 3]
+    assert x.where(condition=holds, other=tp.tensor([[7.0], [8.0]])).tolist() == [[1, 7, 3], [1, 8, 3]]
+    assert tp.tensor([1, 2, 3]).where(holds, 0.5).tolist() == [1, 0.5, 3]
+    x.where(holds, 0.0).sum().backward()
+    assert x.grad.tolist() == [1, 0, 1]

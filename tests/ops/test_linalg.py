@@ -210,3 +210,15 @@ def test_least_squares_of_two_dtypes_is_worked_out_in_the_wider():
     got = tp.linalg.lstsq(A, b).solution
     assert got.dtype == tp.float64
     np.testing.assert_allclose(got.numpy(), np.linalg.lstsq(A.double().numpy(), b.numpy(), rcond=None)[0], rtol=1e-12)
+
+
+def test_results_are_written_where_they_are_wanted() -> None:
+    a = tp.tensor([[4.0, 1.0], [1.0, 3.0]])
+    x = tp.empty(0)
+    assert tp.linalg.inv(a, out=x) is x
+    np.testing.assert_allclose(x.numpy(), np.linalg.inv(a.numpy()), rtol=1e-6)
+    parts = tuple(tp.empty(0) for _ in range(3))
+    tp.linalg.svd(a, out=parts)
+    np.testing.assert_allclose(parts[1].numpy(), np.linalg.svd(a.numpy())[1], rtol=1e-6)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        tp.fft.fft(a, out=tp.empty(2, 2))

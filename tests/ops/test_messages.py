@@ -1,11 +1,15 @@
-"""Sizes that do not fit are refused: by the op's name, the argument's and the sizes."""
+"""Sizes that do not fit and words that mean nothing are refused: by the op's name, the argument's and the value."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import tensorplay as tp
+from tensorplay.testing.inputs import samples
+from tensorplay.testing.rows import Sample, call, tensor
 
 F = tp.nn.functional
 ONE, TWO, THREE = tp.ones(2), tp.ones(2, 2), tp.ones(2, 2, 2)
@@ -44,3 +48,36 @@ def test_numbers_of_steps_beyond_any_stack() -> None:
     assert tp.diff(tp.arange(3000.0, dtype=tp.float64), n=2500).abs().max() == 0
     with pytest.raises(ValueError, match="matrix_power: n=-9223372036854775808"):
         tp.matrix_power(tp.eye(2), -(2**63))
+
+
+def words() -> list:
+    """Every public op with an argument that is a word."""
+    found = []
+    for path in sorted((Path(__file__).resolve().parents[2] / "generated" / "tests").glob("test_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for op in module.OPS:
+            if op.home != "internal":
+                found += [(op, f, a[0]) for f in op.forms for a in f.args if a[1].rstrip("?") == "str"]
+    return found
+
+
+@pytest.mark.parametrize(("op", "form", "name"), words(), ids=lambda x: str(getattr(x, "name", x))[:20])
+def test_unknown_words_are_refused(op, form, name: str) -> None:
+    sample = next(s for s in samples(op) if s.form.args == form.args)
+    given = {k: tensor(v) for k, v in sample.given.items()} | {name: "bogus"}
+    with pytest.raises((ValueError, TypeError, RuntimeError)):
+        call(op, Sample(form, {}), given)
+
+
+def test_words_of_messages() -> None:
+    with pytest.raises(ValueError, match="div: rounding_mode='up' is not 'floor', 'trunc' or None"):
+        tp.div(ONE, 2, rounding_mode="up")
+    with pytest.raises(ValueError, match="gelu: approximate='erf' is not 'none' or 'tanh'"):
+        F.gelu(ONE, approximate="erf")
+    with pytest.raises(ValueError, match="lstsq: driver='x' is not 'gels', 'gelsy', 'gelsd', 'gelss' or None"):
+        tp.linalg.lstsq(TWO, TWO, driver="x")
+    with pytest.raises(RuntimeError, match="clamp: min and max are both None"):
+        tp.clamp(ONE)

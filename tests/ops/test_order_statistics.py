@@ -102,3 +102,11 @@ def test_modes_beside_nans(n: int) -> None:
     assert places.tolist() == [n - 1, 0]
     assert values[0].item() == 1.0
     assert np.isnan(values[1].item())
+
+
+def test_the_median_of_nothing() -> None:
+    for f in (tp.median, tp.nanmedian):
+        assert np.isnan(f(tp.empty(0)).item())
+        assert f(tp.empty(0, 3, dtype=tp.float16)).dtype == tp.float16
+    with pytest.raises(IndexError, match=r"median: a tensor of int64 of shape \[0\] has no median"):
+        tp.median(tp.empty(0, dtype=tp.int64))

@@ -170,14 +170,16 @@ PyObject* attention_weights_function(PyObject*, PyObject* const* args, Py_ssize_
 constexpr Param kChebyshevPolynomialTSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialTSpec{"chebyshev_polynomial_t", "chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialTSpecParams};
 
 PyObject* chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_t", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialTSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -189,14 +191,16 @@ PyObject* chebyshev_polynomial_t_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialUSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialUSpec{"chebyshev_polynomial_u", "chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialUSpecParams};
 
 PyObject* chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_u", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialUSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -208,14 +212,16 @@ PyObject* chebyshev_polynomial_u_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialVSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialVSpec{"chebyshev_polynomial_v", "chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialVSpecParams};
 
 PyObject* chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_v", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialVSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -227,14 +233,16 @@ PyObject* chebyshev_polynomial_v_function(PyObject*, PyObject* const* args, Py_s
 constexpr Param kChebyshevPolynomialWSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kChebyshevPolynomialWSpec{"chebyshev_polynomial_w", "chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kChebyshevPolynomialWSpecParams};
 
 PyObject* chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("chebyshev_polynomial_w", [&]() -> PyObject* {
     const Spec& spec = kChebyshevPolynomialWSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -627,6 +635,27 @@ PyObject* eig_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return eig_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// eigh_backward
+constexpr Param kEighBackwardSpecParams[] = {
+    {"g_values", Kind::Tensor},
+    {"g_vectors", Kind::Tensor},
+    {"values", Kind::Tensor},
+    {"vectors", Kind::Tensor},
+};
+const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
+
+PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("eigh_backward", [&]() -> PyObject* {
+    const Spec& spec = kEighBackwardSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
+  });
+}
+PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return eigh_backward_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -892,6 +921,17 @@ PyMethodDef functions_internal[] = {
      "--\n"
      "\n"
      "Gradient of an eigendecomposition in its general matrix.\n"
+     "\n"
+     "Args:\n"
+     "  g_values: Tensor\n"
+     "  g_vectors: Tensor\n"
+     "  values: Tensor\n"
+     "  vectors: Tensor"},
+    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "eigh_backward(g_values, g_vectors, values, vectors)\n"
+     "--\n"
+     "\n"
+     "Gradient of an eigendecomposition in its symmetric matrix.\n"
      "\n"
      "Args:\n"
      "  g_values: Tensor\n"

@@ -6,27 +6,6 @@
 namespace tp::python {
 namespace {
 
-// eigh_backward
-constexpr Param kEighBackwardSpecParams[] = {
-    {"g_values", Kind::Tensor},
-    {"g_vectors", Kind::Tensor},
-    {"values", Kind::Tensor},
-    {"vectors", Kind::Tensor},
-};
-const Spec kEighBackwardSpec{"eigh_backward", "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", kEighBackwardSpecParams};
-
-PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("eigh_backward", [&]() -> PyObject* {
-    const Spec& spec = kEighBackwardSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::eigh_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
-  });
-}
-PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return eigh_backward_call(nullptr, args, nargs, kwnames);
-}
-
 // embedding_masked
 constexpr Param kEmbeddingMaskedSpecParams[] = {
     {"input", Kind::Tensor},
@@ -195,14 +174,16 @@ PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 constexpr Param kHermitePolynomialHSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHermitePolynomialHSpec{"hermite_polynomial_h", "hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHSpecParams};
 
 PyObject* hermite_polynomial_h_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hermite_polynomial_h", [&]() -> PyObject* {
     const Spec& spec = kHermitePolynomialHSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::hermite_polynomial_h(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -214,14 +195,16 @@ PyObject* hermite_polynomial_h_function(PyObject*, PyObject* const* args, Py_ssi
 constexpr Param kHermitePolynomialHeSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHermitePolynomialHeSpec{"hermite_polynomial_he", "hermite_polynomial_he(Tensor x, Tensor|Scalar n) -> Tensor out", kHermitePolynomialHeSpecParams};
 
 PyObject* hermite_polynomial_he_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hermite_polynomial_he", [&]() -> PyObject* {
     const Spec& spec = kHermitePolynomialHeSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::hermite_polynomial_he(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -271,14 +254,16 @@ PyObject* imag_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
 constexpr Param kLaguerrePolynomialLSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLaguerrePolynomialLSpec{"laguerre_polynomial_l", "laguerre_polynomial_l(Tensor x, Tensor|Scalar n) -> Tensor out", kLaguerrePolynomialLSpecParams};
 
 PyObject* laguerre_polynomial_l_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("laguerre_polynomial_l", [&]() -> PyObject* {
     const Spec& spec = kLaguerrePolynomialLSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::laguerre_polynomial_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::laguerre_polynomial_l(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -290,14 +275,16 @@ PyObject* laguerre_polynomial_l_function(PyObject*, PyObject* const* args, Py_ss
 constexpr Param kLegendrePolynomialPSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLegendrePolynomialPSpec{"legendre_polynomial_p", "legendre_polynomial_p(Tensor x, Tensor|Scalar n) -> Tensor out", kLegendrePolynomialPSpecParams};
 
 PyObject* legendre_polynomial_p_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("legendre_polynomial_p", [&]() -> PyObject* {
     const Spec& spec = kLegendrePolynomialPSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::legendre_polynomial_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::legendre_polynomial_p(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -553,14 +540,16 @@ PyObject* matrix_exp_backward_function(PyObject*, PyObject* const* args, Py_ssiz
 constexpr Param kMvlgammaSpecParams[] = {
     {"input", Kind::Tensor},
     {"p", Kind::Int},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kMvlgammaSpec{"mvlgamma", "mvlgamma(Tensor input, int p) -> Tensor out", kMvlgammaSpecParams};
 
 PyObject* mvlgamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("mvlgamma", [&]() -> PyObject* {
     const Spec& spec = kMvlgammaSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
     return kept(wrap(ops::mvlgamma(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
@@ -572,13 +561,54 @@ PyObject* mvlgamma_method(PyObject* self, PyObject* const* args, Py_ssize_t narg
 }
 PyObject* mvlgamma_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("mvlgamma", [&]() -> PyObject* {
-    Slots<2> a;
+    Slots<3> a;
     const Spec& spec = kMvlgammaSpec;
     parse(spec, a, self, args, nargs, kwnames);
     ops::mvlgamma_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1));
     Py_INCREF(self);
     return self;
   });
+}
+
+// pinv_backward
+constexpr Param kPinvBackwardSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"A", Kind::Tensor},
+    {"P", Kind::Tensor},
+};
+const Spec kPinvBackwardSpec{"pinv_backward", "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", kPinvBackwardSpecParams};
+
+PyObject* pinv_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pinv_backward", [&]() -> PyObject* {
+    const Spec& spec = kPinvBackwardSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pinv_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pinv_backward_call(nullptr, args, nargs, kwnames);
+}
+
+// polygamma
+constexpr Param kPolygammaSpecParams[] = {
+    {"n", Kind::Int},
+    {"input", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
+
+PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("polygamma", [&]() -> PyObject* {
+    const Spec& spec = kPolygammaSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), a[2]);
+    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return polygamma_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -642,21 +672,19 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: int"},
+    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma(n, input)\n"
+     "--\n"
+     "\n"
+     "The n-th derivative of the digamma function.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  input: Tensor"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"eigh_backward", fast(eigh_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "eigh_backward(g_values, g_vectors, values, vectors)\n"
-     "--\n"
-     "\n"
-     "Gradient of an eigendecomposition in its symmetric matrix.\n"
-     "\n"
-     "Args:\n"
-     "  g_values: Tensor\n"
-     "  g_vectors: Tensor\n"
-     "  values: Tensor\n"
-     "  vectors: Tensor"},
     {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
      "embedding_masked(input, weight, padding_idx)\n"
      "--\n"
@@ -811,6 +839,16 @@ PyMethodDef functions_internal[] = {
      "  input: Tensor\n"
      "\n"
      "Reference: Al-Mohy and Higham 2009"},
+    {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
+     "pinv_backward(grad, A, P)\n"
+     "--\n"
+     "\n"
+     "Gradient of a pseudoinverse in its matrix.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  A: Tensor\n"
+     "  P: Tensor"},
     {},
 };
 
@@ -889,6 +927,15 @@ PyMethodDef functions_special[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  p: int"},
+    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
+     "polygamma(n, input)\n"
+     "--\n"
+     "\n"
+     "The n-th derivative of the digamma function.\n"
+     "\n"
+     "Args:\n"
+     "  n: int\n"
+     "  input: Tensor"},
     {},
 };
 

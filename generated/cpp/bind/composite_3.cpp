@@ -6,45 +6,6 @@
 namespace tp::python {
 namespace {
 
-// pinv_backward
-constexpr Param kPinvBackwardSpecParams[] = {
-    {"grad", Kind::Tensor},
-    {"A", Kind::Tensor},
-    {"P", Kind::Tensor},
-};
-const Spec kPinvBackwardSpec{"pinv_backward", "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", kPinvBackwardSpecParams};
-
-PyObject* pinv_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pinv_backward", [&]() -> PyObject* {
-    const Spec& spec = kPinvBackwardSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pinv_backward(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* pinv_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pinv_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// polygamma
-constexpr Param kPolygammaSpecParams[] = {
-    {"n", Kind::Int},
-    {"input", Kind::Tensor},
-};
-const Spec kPolygammaSpec{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", kPolygammaSpecParams};
-
-PyObject* polygamma_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("polygamma", [&]() -> PyObject* {
-    const Spec& spec = kPolygammaSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::polygamma(to_int(spec, a, 0), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return polygamma_call(nullptr, args, nargs, kwnames);
-}
-
 // positive
 constexpr Param kPositiveSpecParams[] = {
     {"input", Kind::Tensor},
@@ -275,14 +236,16 @@ PyObject* sgn_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nar
 constexpr Param kShiftedChebyshevPolynomialTSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialTSpec{"shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialTSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_t_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_t", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialTSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_t(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -294,14 +257,16 @@ PyObject* shifted_chebyshev_polynomial_t_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialUSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialUSpec{"shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_u(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialUSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_u_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_u", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialUSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_u(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -313,14 +278,16 @@ PyObject* shifted_chebyshev_polynomial_u_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialVSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialVSpec{"shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_v(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialVSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_v_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_v", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialVSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_v(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -332,14 +299,16 @@ PyObject* shifted_chebyshev_polynomial_v_function(PyObject*, PyObject* const* ar
 constexpr Param kShiftedChebyshevPolynomialWSpecParams[] = {
     {"x", Kind::Tensor},
     {"n", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kShiftedChebyshevPolynomialWSpec{"shifted_chebyshev_polynomial_w", "shifted_chebyshev_polynomial_w(Tensor x, Tensor|Scalar n) -> Tensor out", kShiftedChebyshevPolynomialWSpecParams};
 
 PyObject* shifted_chebyshev_polynomial_w_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("shifted_chebyshev_polynomial_w", [&]() -> PyObject* {
     const Spec& spec = kShiftedChebyshevPolynomialWSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), a[2]);
     return kept(wrap(ops::shifted_chebyshev_polynomial_w(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
   });
 }
@@ -596,16 +565,30 @@ PyObject* vstack_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return vstack_call(nullptr, args, nargs, kwnames);
 }
 
+// where_holds
+constexpr Param kWhereHoldsSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"condition", Kind::Tensor},
+    {"other", Kind::Tensor},
+};
+const Spec kWhereHoldsSpec{"where_holds", "where_holds(Tensor input, Tensor condition, Tensor|Scalar other) -> Tensor out", kWhereHoldsSpecParams};
+
+PyObject* where_holds_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("where_holds", [&]() -> PyObject* {
+    const Spec& spec = kWhereHoldsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::where_holds(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* where_holds_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return where_holds_call(nullptr, args, nargs, kwnames);
+}
+PyObject* where_holds_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return where_holds_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
-    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "polygamma(n, input)\n"
-     "--\n"
-     "\n"
-     "The n-th derivative of the digamma function.\n"
-     "\n"
-     "Args:\n"
-     "  n: int\n"
-     "  input: Tensor"},
     {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
      "positive(input)\n"
      "--\n"
@@ -687,16 +670,6 @@ PyMethodDef functions_top[] = {
 };
 
 PyMethodDef functions_internal[] = {
-    {"pinv_backward", fast(pinv_backward_function), METH_FASTCALL | METH_KEYWORDS,
-     "pinv_backward(grad, A, P)\n"
-     "--\n"
-     "\n"
-     "Gradient of a pseudoinverse in its matrix.\n"
-     "\n"
-     "Args:\n"
-     "  grad: Tensor\n"
-     "  A: Tensor\n"
-     "  P: Tensor"},
     {"prod_others", fast(prod_others_function), METH_FASTCALL | METH_KEYWORDS,
      "prod_others(input, dim)\n"
      "--\n"
@@ -840,6 +813,17 @@ PyMethodDef functions_internal[] = {
      "  ord: number\n"
      "  dim: list of int\n"
      "  keepdim: bool"},
+    {"where_holds", fast(where_holds_function), METH_FASTCALL | METH_KEYWORDS,
+     "where_holds(input, condition, other)\n"
+     "--\n"
+     "\n"
+     "Input where the condition holds, other elsewhere; the method where, whose tensor is the\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  condition: Tensor\n"
+     "  other: Tensor"},
     {},
 };
 
@@ -856,15 +840,6 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef functions_special[] = {
-    {"polygamma", fast(polygamma_function), METH_FASTCALL | METH_KEYWORDS,
-     "polygamma(n, input)\n"
-     "--\n"
-     "\n"
-     "The n-th derivative of the digamma function.\n"
-     "\n"
-     "Args:\n"
-     "  n: int\n"
-     "  input: Tensor"},
     {"shifted_chebyshev_polynomial_t", fast(shifted_chebyshev_polynomial_t_function), METH_FASTCALL | METH_KEYWORDS,
      "shifted_chebyshev_polynomial_t(x, n)\n"
      "--\n"
@@ -971,6 +946,17 @@ PyMethodDef methods[] = {
      "\n"
      "Args:\n"
      "  input: Tensor\n"
+     "  other: Tensor"},
+    {"where", fast(where_holds_method), METH_FASTCALL | METH_KEYWORDS,
+     "where($self, condition, other)\n"
+     "--\n"
+     "\n"
+     "Input where the condition holds, other elsewhere; the method where, whose tensor is the\n"
+     "input.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  condition: Tensor\n"
      "  other: Tensor"},
     {},
 };

@@ -12,14 +12,16 @@ constexpr Param kFftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kFftSpec{"fft", "fft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kFftSpecParams};
 
 PyObject* fft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("fft", [&]() -> PyObject* {
     const Spec& spec = kFftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::fft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::fft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -33,14 +35,16 @@ constexpr Param kFft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kFft2Spec{"fft2", "fft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kFft2SpecParams};
 
 PyObject* fft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("fft2", [&]() -> PyObject* {
     const Spec& spec = kFft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::fft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::fft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -54,14 +58,16 @@ constexpr Param kFftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kFftnSpec{"fftn", "fftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kFftnSpecParams};
 
 PyObject* fftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("fftn", [&]() -> PyObject* {
     const Spec& spec = kFftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::fftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::fftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -134,14 +140,16 @@ constexpr Param kHfftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHfftSpec{"hfft", "hfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kHfftSpecParams};
 
 PyObject* hfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hfft", [&]() -> PyObject* {
     const Spec& spec = kHfftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::hfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::hfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -155,14 +163,16 @@ constexpr Param kHfft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHfft2Spec{"hfft2", "hfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kHfft2SpecParams};
 
 PyObject* hfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hfft2", [&]() -> PyObject* {
     const Spec& spec = kHfft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::hfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::hfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -176,14 +186,16 @@ constexpr Param kHfftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kHfftnSpec{"hfftn", "hfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kHfftnSpecParams};
 
 PyObject* hfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("hfftn", [&]() -> PyObject* {
     const Spec& spec = kHfftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::hfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::hfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -197,14 +209,16 @@ constexpr Param kIfftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIfftSpec{"ifft", "ifft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIfftSpecParams};
 
 PyObject* ifft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ifft", [&]() -> PyObject* {
     const Spec& spec = kIfftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ifft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ifft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -218,14 +232,16 @@ constexpr Param kIfft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIfft2Spec{"ifft2", "ifft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIfft2SpecParams};
 
 PyObject* ifft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ifft2", [&]() -> PyObject* {
     const Spec& spec = kIfft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ifft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ifft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -239,14 +255,16 @@ constexpr Param kIfftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIfftnSpec{"ifftn", "ifftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIfftnSpecParams};
 
 PyObject* ifftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ifftn", [&]() -> PyObject* {
     const Spec& spec = kIfftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ifftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ifftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -279,14 +297,16 @@ constexpr Param kIhfftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIhfftSpec{"ihfft", "ihfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIhfftSpecParams};
 
 PyObject* ihfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ihfft", [&]() -> PyObject* {
     const Spec& spec = kIhfftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ihfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ihfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -300,14 +320,16 @@ constexpr Param kIhfft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIhfft2Spec{"ihfft2", "ihfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIhfft2SpecParams};
 
 PyObject* ihfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ihfft2", [&]() -> PyObject* {
     const Spec& spec = kIhfft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ihfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ihfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -321,14 +343,16 @@ constexpr Param kIhfftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIhfftnSpec{"ihfftn", "ihfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIhfftnSpecParams};
 
 PyObject* ihfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("ihfftn", [&]() -> PyObject* {
     const Spec& spec = kIhfftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::ihfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::ihfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -342,14 +366,16 @@ constexpr Param kIrfftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIrfftSpec{"irfft", "irfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kIrfftSpecParams};
 
 PyObject* irfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("irfft", [&]() -> PyObject* {
     const Spec& spec = kIrfftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::irfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::irfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -363,14 +389,16 @@ constexpr Param kIrfft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIrfft2Spec{"irfft2", "irfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kIrfft2SpecParams};
 
 PyObject* irfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("irfft2", [&]() -> PyObject* {
     const Spec& spec = kIrfft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::irfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::irfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -384,14 +412,16 @@ constexpr Param kIrfftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kIrfftnSpec{"irfftn", "irfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kIrfftnSpecParams};
 
 PyObject* irfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("irfftn", [&]() -> PyObject* {
     const Spec& spec = kIrfftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::irfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::irfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -435,14 +465,16 @@ constexpr Param kRfftSpecParams[] = {
     {"n", Kind::OptInt, true},
     {"dim", Kind::Int, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kRfftSpec{"rfft", "rfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor out", kRfftSpecParams};
 
 PyObject* rfft_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("rfft", [&]() -> PyObject* {
     const Spec& spec = kRfftSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::rfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::rfft(to_tensor(spec, a, 0).ref(), to_opt_int(spec, a, 1), to_int(spec, a, 2, std::int64_t(-1)), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -456,14 +488,16 @@ constexpr Param kRfft2SpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kRfft2Spec{"rfft2", "rfft2(Tensor input, int[]? s=None, int[]? dim=(-2, -1), str? norm=None) -> Tensor out", kRfft2SpecParams};
 
 PyObject* rfft2_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("rfft2", [&]() -> PyObject* {
     const Spec& spec = kRfft2Spec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::rfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::rfft2(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), a.has(2) ? to_opt_dims(spec, a, 2) : std::optional<Dims>(Dims{-2, -1}), to_opt_str(spec, a, 3))), spec, a);
   });
 }
@@ -477,14 +511,16 @@ constexpr Param kRfftnSpecParams[] = {
     {"s", Kind::OptIntList, true},
     {"dim", Kind::OptIntList, true},
     {"norm", Kind::OptStr, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kRfftnSpec{"rfftn", "rfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor out", kRfftnSpecParams};
 
 PyObject* rfftn_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("rfftn", [&]() -> PyObject* {
     const Spec& spec = kRfftnSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap(ops::rfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), a[4]);
     return kept(wrap(ops::rfftn(to_tensor(spec, a, 0).ref(), to_opt_dims(spec, a, 1), to_opt_dims(spec, a, 2), to_opt_str(spec, a, 3))), spec, a);
   });
 }

@@ -651,7 +651,7 @@ PyMethodDef functions_top[] = {
      "argwhere(input)\n"
      "--\n"
      "\n"
-     "Indices of the nonzero elements, one row each; the same as nonzero.\n"
+     "Indices of the nonzero elements, one row each, as nonzero gives them.\n"
      "\n"
      "Args:\n"
      "  input: Tensor"},
@@ -997,7 +997,7 @@ PyMethodDef methods[] = {
      "argwhere($self)\n"
      "--\n"
      "\n"
-     "Indices of the nonzero elements, one row each; the same as nonzero.\n"
+     "Indices of the nonzero elements, one row each, as nonzero gives them.\n"
      "\n"
      "Args:\n"
      "  input: Tensor"},

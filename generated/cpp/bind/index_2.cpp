@@ -9,24 +9,18 @@ namespace {
 // nonzero
 constexpr Param kNonzeroSpecParams[] = {
     {"input", Kind::Tensor},
+    {"as_tuple", Kind::Bool, true, true},
     {"out", Kind::OptTensor, true, true},
 };
-const Spec kNonzeroSpec{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", kNonzeroSpecParams};
+const Spec kNonzeroSpec{"nonzero", "nonzero(Tensor input, *, bool as_tuple=False) -> Tensor<i64> out", kNonzeroSpecParams};
 
-PyObject* nonzero_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("nonzero", [&]() -> PyObject* {
-    const Spec& spec = kNonzeroSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(1)) return written_out(spec.op, wrap(ops::nonzero(to_tensor(spec, a, 0).ref())), a[1]);
-    return kept(wrap(ops::nonzero(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
+const Spec* const nonzero_specs[] = {&kNonzeroSpec};
+const PythonOp nonzero_python{"nonzero", "tensorplay._composed.index", "nonzero", nonzero_specs};
 PyObject* nonzero_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nonzero_call(nullptr, args, nargs, kwnames);
+  return call_python(nonzero_python, nullptr, args, nargs, kwnames);
 }
 PyObject* nonzero_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return nonzero_call(self, args, nargs, kwnames);
+  return call_python(nonzero_python, self, args, nargs, kwnames);
 }
 
 // one_hot
@@ -608,13 +602,15 @@ PyObject* unravel_index_function(PyObject*, PyObject* const* args, Py_ssize_t na
 
 PyMethodDef functions_top[] = {
     {"nonzero", fast(nonzero_function), METH_FASTCALL | METH_KEYWORDS,
-     "nonzero(input)\n"
+     "nonzero(input, *, as_tuple=False)\n"
      "--\n"
      "\n"
-     "Indices of the nonzero elements, one row each.\n"
+     "Indices of the nonzero elements, one row each; with as_tuple a tuple of one tensor for each\n"
+     "dimension.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  as_tuple: bool, default False"},
     {"put", fast(put_function), METH_FASTCALL | METH_KEYWORDS,
      "put(input, index, source, accumulate=False)\n"
      "--\n"
@@ -922,13 +918,15 @@ PyMethodDef functions_nn_functional[] = {
 
 PyMethodDef methods[] = {
     {"nonzero", fast(nonzero_method), METH_FASTCALL | METH_KEYWORDS,
-     "nonzero($self)\n"
+     "nonzero($self, *, as_tuple=False)\n"
      "--\n"
      "\n"
-     "Indices of the nonzero elements, one row each.\n"
+     "Indices of the nonzero elements, one row each; with as_tuple a tuple of one tensor for each\n"
+     "dimension.\n"
      "\n"
      "Args:\n"
-     "  input: Tensor"},
+     "  input: Tensor\n"
+     "  as_tuple: bool, default False"},
     {"put", fast(put_method), METH_FASTCALL | METH_KEYWORDS,
      "put($self, index, source, accumulate=False)\n"
      "--\n"

@@ -283,14 +283,16 @@ PyObject* checked_pivots_function(PyObject*, PyObject* const* args, Py_ssize_t n
 constexpr Param kCholeskySpecParams[] = {
     {"input", Kind::Tensor},
     {"upper", Kind::Bool, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kCholeskySpec{"cholesky", "cholesky(Tensor input, bool upper=False) -> Tensor out", kCholeskySpecParams};
 
 PyObject* cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("cholesky", [&]() -> PyObject* {
     const Spec& spec = kCholeskySpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
     return kept(wrap(ops::cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
@@ -306,6 +308,7 @@ constexpr Param kCholeskyExSpecParams[] = {
     {"A", Kind::Tensor},
     {"upper", Kind::Bool, true, true},
     {"check_errors", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kCholeskyExSpec{"cholesky_ex", "cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", kCholeskyExSpecParams};
 constexpr const char* kCholeskyExResultFields[] = {"L", "info"};
@@ -314,8 +317,9 @@ const ResultType kCholeskyExResult{"cholesky_ex", kCholeskyExResultFields};
 PyObject* cholesky_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("cholesky_ex", [&]() -> PyObject* {
     const Spec& spec = kCholeskyExSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap_named(kCholeskyExResult, ops::cholesky_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false))), a[3]);
     return kept(wrap_named(kCholeskyExResult, ops::cholesky_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false), to_bool(spec, a, 2, false))), spec, a);
   });
 }
@@ -348,14 +352,16 @@ PyObject* cholesky_ex_core_function(PyObject*, PyObject* const* args, Py_ssize_t
 constexpr Param kCholeskyInverseSpecParams[] = {
     {"L", Kind::Tensor},
     {"upper", Kind::Bool, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kCholeskyInverseSpec{"cholesky_inverse", "cholesky_inverse(Tensor L, bool upper=False) -> Tensor out", kCholeskyInverseSpecParams};
 
 PyObject* cholesky_inverse_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("cholesky_inverse", [&]() -> PyObject* {
     const Spec& spec = kCholeskyInverseSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::cholesky_inverse(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
     return kept(wrap(ops::cholesky_inverse(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
@@ -389,14 +395,16 @@ constexpr Param kCholeskySolveSpecParams[] = {
     {"B", Kind::Tensor},
     {"L", Kind::Tensor},
     {"upper", Kind::Bool, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kCholeskySolveSpec{"cholesky_solve", "cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor out", kCholeskySolveSpecParams};
 
 PyObject* cholesky_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("cholesky_solve", [&]() -> PyObject* {
     const Spec& spec = kCholeskySolveSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::cholesky_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false))), a[3]);
     return kept(wrap(ops::cholesky_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, false))), spec, a);
   });
 }
@@ -568,14 +576,16 @@ PyObject* cross_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 // det
 constexpr Param kDetSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kDetSpec{"det", "det(Tensor A) -> Tensor out", kDetSpecParams};
 
 PyObject* det_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("det", [&]() -> PyObject* {
     const Spec& spec = kDetSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::det(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap(ops::det(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -663,14 +673,16 @@ PyObject* inner_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
 // inv
 constexpr Param kInvSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kInvSpec{"inv", "inv(Tensor A) -> Tensor out", kInvSpecParams};
 
 PyObject* inv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("inv", [&]() -> PyObject* {
     const Spec& spec = kInvSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::inv(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap(ops::inv(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -685,6 +697,7 @@ PyObject* inv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 constexpr Param kInvExSpecParams[] = {
     {"A", Kind::Tensor},
     {"check_errors", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
 constexpr const char* kInvExResultFields[] = {"inverse", "info"};
@@ -693,8 +706,9 @@ const ResultType kInvExResult{"inv_ex", kInvExResultFields};
 PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("inv_ex", [&]() -> PyObject* {
     const Spec& spec = kInvExSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
     return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }

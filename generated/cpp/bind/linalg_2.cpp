@@ -139,14 +139,16 @@ PyObject* ldl_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 constexpr Param kLinalgCholeskySpecParams[] = {
     {"A", Kind::Tensor},
     {"upper", Kind::Bool, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgCholeskySpec{"linalg_cholesky", "linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor out", kLinalgCholeskySpecParams};
 
 PyObject* linalg_cholesky_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_cholesky", [&]() -> PyObject* {
     const Spec& spec = kLinalgCholeskySpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
     return kept(wrap(ops::linalg_cholesky(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
   });
 }
@@ -159,14 +161,16 @@ constexpr Param kLinalgCrossSpecParams[] = {
     {"input", Kind::Tensor},
     {"other", Kind::Tensor},
     {"dim", Kind::Int, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgCrossSpec{"linalg_cross", "linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor out", kLinalgCrossSpecParams};
 
 PyObject* linalg_cross_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_cross", [&]() -> PyObject* {
     const Spec& spec = kLinalgCrossSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), a[3]);
     return kept(wrap(ops::linalg_cross(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }
@@ -177,6 +181,7 @@ PyObject* linalg_cross_function(PyObject*, PyObject* const* args, Py_ssize_t nar
 // linalg_eig
 constexpr Param kLinalgEigSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLinalgEigSpec{"linalg_eig", "linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEigSpecParams};
 constexpr const char* kLinalgEigResultFields[] = {"eigenvalues", "eigenvectors"};
@@ -185,8 +190,9 @@ const ResultType kLinalgEigResult{"linalg_eig", kLinalgEigResultFields};
 PyObject* linalg_eig_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_eig", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap_named(kLinalgEigResult, ops::linalg_eig(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -198,6 +204,7 @@ PyObject* linalg_eig_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 constexpr Param kLinalgEighSpecParams[] = {
     {"A", Kind::Tensor},
     {"UPLO", Kind::Str, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLinalgEighSpec{"linalg_eigh", "linalg_eigh(Tensor A, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", kLinalgEighSpecParams};
 constexpr const char* kLinalgEighResultFields[] = {"eigenvalues", "eigenvectors"};
@@ -206,8 +213,9 @@ const ResultType kLinalgEighResult{"linalg_eigh", kLinalgEighResultFields};
 PyObject* linalg_eigh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_eigh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEighSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), a[2]);
     return kept(wrap_named(kLinalgEighResult, ops::linalg_eigh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
@@ -218,14 +226,16 @@ PyObject* linalg_eigh_function(PyObject*, PyObject* const* args, Py_ssize_t narg
 // linalg_eigvals
 constexpr Param kLinalgEigvalsSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgEigvalsSpec{"linalg_eigvals", "linalg_eigvals(Tensor A) -> Tensor out", kLinalgEigvalsSpecParams};
 
 PyObject* linalg_eigvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_eigvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigvalsSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap(ops::linalg_eigvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -237,14 +247,16 @@ PyObject* linalg_eigvals_function(PyObject*, PyObject* const* args, Py_ssize_t n
 constexpr Param kLinalgEigvalshSpecParams[] = {
     {"A", Kind::Tensor},
     {"UPLO", Kind::Str, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgEigvalshSpec{"linalg_eigvalsh", "linalg_eigvalsh(Tensor A, str UPLO=\"L\") -> Tensor out", kLinalgEigvalshSpecParams};
 
 PyObject* linalg_eigvalsh_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_eigvalsh", [&]() -> PyObject* {
     const Spec& spec = kLinalgEigvalshSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), a[2]);
     return kept(wrap(ops::linalg_eigvalsh(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "L"))), spec, a);
   });
 }
@@ -279,6 +291,7 @@ PyObject* linalg_lstsq_function(PyObject*, PyObject* const* args, Py_ssize_t nar
 constexpr Param kLinalgLuSpecParams[] = {
     {"A", Kind::Tensor},
     {"pivot", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLinalgLuSpec{"linalg_lu", "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kLinalgLuSpecParams};
 constexpr const char* kLinalgLuResultFields[] = {"P", "L", "U"};
@@ -287,8 +300,9 @@ const ResultType kLinalgLuResult{"linalg_lu", kLinalgLuResultFields};
 PyObject* linalg_lu_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_lu", [&]() -> PyObject* {
     const Spec& spec = kLinalgLuSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), a[2]);
     return kept(wrap_named(kLinalgLuResult, ops::linalg_lu(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
@@ -303,14 +317,16 @@ constexpr Param kLinalgLuSolveSpecParams[] = {
     {"B", Kind::Tensor},
     {"left", Kind::Bool, true, true},
     {"adjoint", Kind::Bool, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgLuSolveSpec{"linalg_lu_solve", "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor out", kLinalgLuSolveSpecParams};
 
 PyObject* linalg_lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_lu_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgLuSolveSpec;
-    Slots<5> a;
+    Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) return written_out(spec.op, wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), a[5]);
     return kept(wrap(ops::linalg_lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
   });
 }
@@ -356,6 +372,7 @@ PyObject* linalg_norm_function(PyObject*, PyObject* const* args, Py_ssize_t narg
 constexpr Param kLinalgQrSpecParams[] = {
     {"A", Kind::Tensor},
     {"mode", Kind::Str, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLinalgQrSpec{"linalg_qr", "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)", kLinalgQrSpecParams};
 constexpr const char* kLinalgQrResultFields[] = {"Q", "R"};
@@ -364,8 +381,9 @@ const ResultType kLinalgQrResult{"linalg_qr", kLinalgQrResultFields};
 PyObject* linalg_qr_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_qr", [&]() -> PyObject* {
     const Spec& spec = kLinalgQrSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), a[2]);
     return kept(wrap_named(kLinalgQrResult, ops::linalg_qr(to_tensor(spec, a, 0).ref(), to_str(spec, a, 1, "reduced"))), spec, a);
   });
 }
@@ -378,14 +396,16 @@ constexpr Param kLinalgSolveSpecParams[] = {
     {"A", Kind::Tensor},
     {"B", Kind::Tensor},
     {"left", Kind::Bool, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgSolveSpec{"linalg_solve", "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor out", kLinalgSolveSpecParams};
 
 PyObject* linalg_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_solve", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true))), a[3]);
     return kept(wrap(ops::linalg_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true))), spec, a);
   });
 }
@@ -400,14 +420,16 @@ constexpr Param kLinalgSolveTriangularSpecParams[] = {
     {"upper", Kind::Bool, false, true},
     {"left", Kind::Bool, true, true},
     {"unitriangular", Kind::Bool, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgSolveTriangularSpec{"linalg_solve_triangular", "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor out", kLinalgSolveTriangularSpecParams};
 
 PyObject* linalg_solve_triangular_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_solve_triangular", [&]() -> PyObject* {
     const Spec& spec = kLinalgSolveTriangularSpec;
-    Slots<5> a;
+    Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) return written_out(spec.op, wrap(ops::linalg_solve_triangular(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), a[5]);
     return kept(wrap(ops::linalg_solve_triangular(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2), to_bool(spec, a, 3, true), to_bool(spec, a, 4, false))), spec, a);
   });
 }
@@ -439,14 +461,16 @@ PyObject* linalg_svd_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 // linalg_svdvals
 constexpr Param kLinalgSvdvalsSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kLinalgSvdvalsSpec{"linalg_svdvals", "linalg_svdvals(Tensor A) -> Tensor out", kLinalgSvdvalsSpecParams};
 
 PyObject* linalg_svdvals_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("linalg_svdvals", [&]() -> PyObject* {
     const Spec& spec = kLinalgSvdvalsSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap(ops::linalg_svdvals(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -561,6 +585,7 @@ PyObject* lu_core_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
 constexpr Param kLuFactorSpecParams[] = {
     {"A", Kind::Tensor},
     {"pivot", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLuFactorSpec{"lu_factor", "lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", kLuFactorSpecParams};
 constexpr const char* kLuFactorResultFields[] = {"LU", "pivots"};
@@ -569,8 +594,9 @@ const ResultType kLuFactorResult{"lu_factor", kLuFactorResultFields};
 PyObject* lu_factor_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("lu_factor", [&]() -> PyObject* {
     const Spec& spec = kLuFactorSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kLuFactorResult, ops::lu_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), a[2]);
     return kept(wrap_named(kLuFactorResult, ops::lu_factor(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true))), spec, a);
   });
 }
@@ -583,6 +609,7 @@ constexpr Param kLuFactorExSpecParams[] = {
     {"A", Kind::Tensor},
     {"pivot", Kind::Bool, true, true},
     {"check_errors", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kLuFactorExSpec{"lu_factor_ex", "lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", kLuFactorExSpecParams};
 constexpr const char* kLuFactorExResultFields[] = {"LU", "pivots", "info"};
@@ -591,8 +618,9 @@ const ResultType kLuFactorExResult{"lu_factor_ex", kLuFactorExResultFields};
 PyObject* lu_factor_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("lu_factor_ex", [&]() -> PyObject* {
     const Spec& spec = kLuFactorExSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap_named(kLuFactorExResult, ops::lu_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false))), a[3]);
     return kept(wrap_named(kLuFactorExResult, ops::lu_factor_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_bool(spec, a, 2, false))), spec, a);
   });
 }

@@ -135,14 +135,16 @@ PyObject* matrix_norm_function(PyObject*, PyObject* const* args, Py_ssize_t narg
 constexpr Param kMatrixPowerSpecParams[] = {
     {"input", Kind::Tensor},
     {"n", Kind::Int},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kMatrixPowerSpec{"matrix_power", "matrix_power(Tensor input, int n) -> Tensor out", kMatrixPowerSpecParams};
 
 PyObject* matrix_power_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("matrix_power", [&]() -> PyObject* {
     const Spec& spec = kMatrixPowerSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::matrix_power(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), a[2]);
     return kept(wrap(ops::matrix_power(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
   });
 }
@@ -383,6 +385,7 @@ PyObject* refused_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
 // slogdet
 constexpr Param kSlogdetSpecParams[] = {
     {"A", Kind::Tensor},
+    {"out", Kind::Any, true, true},
 };
 const Spec kSlogdetSpec{"slogdet", "slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kSlogdetSpecParams};
 constexpr const char* kSlogdetResultFields[] = {"sign", "logabsdet"};
@@ -391,8 +394,9 @@ const ResultType kSlogdetResult{"slogdet", kSlogdetResultFields};
 PyObject* slogdet_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("slogdet", [&]() -> PyObject* {
     const Spec& spec = kSlogdetSpec;
-    Slots<1> a;
+    Slots<2> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(1)) return written_out(spec.op, wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), a[1]);
     return kept(wrap_named(kSlogdetResult, ops::slogdet(to_tensor(spec, a, 0).ref())), spec, a);
   });
 }
@@ -409,6 +413,7 @@ constexpr Param kSolveExSpecParams[] = {
     {"B", Kind::Tensor},
     {"left", Kind::Bool, true, true},
     {"check_errors", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kSolveExSpec{"solve_ex", "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", kSolveExSpecParams};
 constexpr const char* kSolveExResultFields[] = {"result", "info"};
@@ -417,8 +422,9 @@ const ResultType kSolveExResult{"solve_ex", kSolveExResultFields};
 PyObject* solve_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("solve_ex", [&]() -> PyObject* {
     const Spec& spec = kSolveExSpec;
-    Slots<4> a;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(4)) return written_out(spec.op, wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false))), a[4]);
     return kept(wrap_named(kSolveExResult, ops::solve_ex(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_bool(spec, a, 2, true), to_bool(spec, a, 3, false))), spec, a);
   });
 }
@@ -456,6 +462,7 @@ constexpr Param kSvdDriverSpecParams[] = {
     {"A", Kind::Tensor},
     {"full_matrices", Kind::Bool, true},
     {"driver", Kind::OptStr, true, true},
+    {"out", Kind::Any, true, true},
 };
 const Spec kSvdDriverSpec{"svd_driver", "svd_driver(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", kSvdDriverSpecParams};
 constexpr const char* kSvdDriverResultFields[] = {"U", "S", "Vh"};
@@ -464,8 +471,9 @@ const ResultType kSvdDriverResult{"svd_driver", kSvdDriverResultFields};
 PyObject* svd_driver_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("svd_driver", [&]() -> PyObject* {
     const Spec& spec = kSvdDriverSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap_named(kSvdDriverResult, ops::svd_driver(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_opt_str(spec, a, 2))), a[3]);
     return kept(wrap_named(kSvdDriverResult, ops::svd_driver(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, true), to_opt_str(spec, a, 2))), spec, a);
   });
 }
@@ -492,14 +500,16 @@ PyObject* tensordot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 constexpr Param kTensorinvSpecParams[] = {
     {"A", Kind::Tensor},
     {"ind", Kind::Int, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kTensorinvSpec{"tensorinv", "tensorinv(Tensor A, int ind=2) -> Tensor out", kTensorinvSpecParams};
 
 PyObject* tensorinv_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("tensorinv", [&]() -> PyObject* {
     const Spec& spec = kTensorinvSpec;
-    Slots<2> a;
+    Slots<3> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)))), a[2]);
     return kept(wrap(ops::tensorinv(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(2)))), spec, a);
   });
 }
@@ -512,14 +522,16 @@ constexpr Param kTensorsolveSpecParams[] = {
     {"A", Kind::Tensor},
     {"B", Kind::Tensor},
     {"dims", Kind::OptIntList, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kTensorsolveSpec{"tensorsolve", "tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor out", kTensorsolveSpecParams};
 
 PyObject* tensorsolve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("tensorsolve", [&]() -> PyObject* {
     const Spec& spec = kTensorsolveSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2))), a[3]);
     return kept(wrap(ops::tensorsolve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_dims(spec, a, 2))), spec, a);
   });
 }
@@ -624,14 +636,16 @@ constexpr Param kVecdotSpecParams[] = {
     {"x", Kind::Tensor},
     {"y", Kind::Tensor},
     {"dim", Kind::Int, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kVecdotSpec{"vecdot", "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out", kVecdotSpecParams};
 
 PyObject* vecdot_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("vecdot", [&]() -> PyObject* {
     const Spec& spec = kVecdotSpec;
-    Slots<3> a;
+    Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(3)) return written_out(spec.op, wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), a[3]);
     return kept(wrap(ops::vecdot(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2, std::int64_t(-1)))), spec, a);
   });
 }

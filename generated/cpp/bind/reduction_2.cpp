@@ -602,14 +602,16 @@ constexpr Param kVectorNormSpecParams[] = {
     {"dim", Kind::IntList, true},
     {"keepdim", Kind::Bool, true},
     {"dtype", Kind::OptDtype, true, true},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kVectorNormSpec{"vector_norm", "vector_norm(Tensor input, Scalar ord=2, int[] dim=(), bool keepdim=False, *, dtype? dtype=None) -> Tensor out", kVectorNormSpecParams};
 
 PyObject* vector_norm_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("vector_norm", [&]() -> PyObject* {
     const Spec& spec = kVectorNormSpec;
-    Slots<5> a;
+    Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(5)) return written_out(spec.op, wrap(ops::vector_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1, Scalar(2)), to_dims(spec, a, 2, Dims{}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), a[5]);
     return kept(wrap(ops::vector_norm(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1, Scalar(2)), to_dims(spec, a, 2, Dims{}), to_bool(spec, a, 3, false), to_opt_dtype(spec, a, 4))), spec, a);
   });
 }

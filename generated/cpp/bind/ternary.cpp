@@ -207,9 +207,6 @@ PyObject* where_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 PyObject* where_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return where_call(nullptr, args, nargs, kwnames);
 }
-PyObject* where_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return where_call(self, args, nargs, kwnames);
-}
 
 PyMethodDef functions_top[] = {
     {"addcdiv", fast(addcdiv_function), METH_FASTCALL | METH_KEYWORDS,
@@ -409,21 +406,6 @@ PyMethodDef methods[] = {
      "--\n"
      "\n"
      "Input with value wherever the mask is true. In place: self is overwritten and returned."},
-    {"where", fast(where_method), METH_FASTCALL | METH_KEYWORDS,
-     "where($self, input, other)\n"
-     "--\n"
-     "\n"
-     "Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,\n"
-     "never nan.\n"
-     "\n"
-     "Args:\n"
-     "  condition: Tensor\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(condition, 1, 0)\n"
-     "  d other = where(condition, 0, 1)"},
     {},
 };
 }  // namespace

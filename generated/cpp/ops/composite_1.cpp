@@ -74,6 +74,8 @@ Storage fmod(const Storage& input, const Storage& other);
 TensorRef fmod(const TensorRef& input, const TensorRef& other);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage imag(const Storage& input);
 TensorRef imag(const TensorRef& input);
 Storage inv(const Storage& A);
@@ -86,6 +88,8 @@ std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices);
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices);
 Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage logical_and(const Storage& input, const Storage& other);
+TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage matmul(const Storage& input, const Storage& other);
@@ -109,6 +113,8 @@ Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
+Storage refused(const Storage& A, std::string_view message);
+TensorRef refused(const TensorRef& A, std::string_view message);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage sign(const Storage& input);
@@ -447,7 +453,7 @@ TensorRef cholesky_backward(const TensorRef& grad, const TensorRef& L) {
 }
 
 // clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor out
-//   out = clamp_between(input, min, max) if min != None and max != None else clamp_min(input, min) if min != None else clamp_max(input, max) if max != None else clone(input)
+//   out = clamp_between(input, min, max) if min != None and max != None else clamp_min(input, min) if min != None else clamp_max(input, max) if max != None else refused(input, "clamp: min and max are both None; give one of them")
 
 namespace {
 constexpr OpSchema kClampSchema{"clamp", "clamp(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor out", 1,
@@ -456,7 +462,8 @@ constexpr OpSchema kClampSchema{"clamp", "clamp(Tensor input, Tensor? min=None, 
 template <class V>
 V clamp_compose(const V& input, const V& min, const V& max) {
   return ((!is_absent(min)) && (!is_absent(max)) ? clamp_between(input, min, max) : (!is_absent(min) ? clamp_min(input,
-      min) : (!is_absent(max) ? clamp_max(input, max) : clone(input))));
+      min) : (!is_absent(max) ? clamp_max(input, max) : refused(input,
+      std::string_view("clamp: min and max are both None; give one of them")))));
 }
 }  // namespace
 
@@ -822,6 +829,8 @@ constexpr OpSchema kDivRoundedSchema{"div_rounded",
 
 template <class V>
 V div_rounded_compose(const V& input, const V& other, std::string_view rounding_mode) {
+  if (TP_UNLIKELY(!((rounding_mode == std::string_view("floor")) || (rounding_mode == std::string_view("trunc")))))
+    refuse("", ErrorKind::Value, "rounding_mode='{}' is not 'floor', 'trunc' or None", {rounding_mode});
   return (rounding_mode == std::string_view("floor") ? floor_divide(input, other) : ((is_floating(input))
       || (is_floating(other)) ? trunc(div(input, other)) : floor_divide(sub(input, fmod(input, other), Scalar(1)),
       other)));
@@ -897,6 +906,62 @@ Storage eig_backward(const Storage& g_values, const Storage& g_vectors, const St
 TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors) {
   return eig_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
+
+// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
+//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
+//   differ = logical_and(equal, abs(unsqueeze(g_values, -2) - unsqueeze(g_values, -1)) > 1000 * epsilon(dtype(values)) * unsqueeze(vector_norm(g_values, inf, (-1,), True), -1))
+//   product = matmul(mH(vectors), g_vectors)
+//   turn = (product - mH(product)) / 2
+//   off = strong_mul(1 / where(equal, 1, gap), where(equal, 0, turn))
+//   core = off + diag_embed(g_values)
+//   full = matmul(vectors, matmul(core, mH(vectors)))
+//   slope = (full + mH(full)) / 2
+
+namespace {
+constexpr OpSchema kEighBackwardSchema{"eigh_backward",
+    "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
+    true};
+
+template <class V>
+V eigh_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
+  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
+  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
+      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
+      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
+  const auto differ = logical_and(equal, gt(abs(sub(unsqueeze(g_values, std::int64_t(-2)), unsqueeze(g_values,
+      std::int64_t(-1)), Scalar(1))), mul(number<V>(Scalar(std::int64_t(1000) * epsilon(dtype(values)))),
+      unsqueeze(vector_norm(g_values, Scalar(std::numeric_limits<double>::infinity()), Dims{std::int64_t(-1)}, true,
+      std::nullopt), std::int64_t(-1)))));
+  const auto product = matmul(mH(vectors), g_vectors);
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(differ,
+      add(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eigh: eigenvalues coincide, and a function of eigenvalues and eigenvectors together has a derivative there that follows from neither; separate the eigenvalues");
+  const auto turn = div(sub(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
+  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(mul(abs(where(equal, turn,
+      number<V>(Scalar(std::int64_t(0))))), sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(size(values,
+      std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1))), double(std::int64_t(0)),
+      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
+    refuse("", ErrorKind::Runtime,
+        "linalg.eigh: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
+  const auto off = strong_mul(div(number<V>(Scalar(std::int64_t(1))), where(equal, number<V>(Scalar(std::int64_t(1))),
+      gap)), where(equal, number<V>(Scalar(std::int64_t(0))), turn));
+  const auto core = add(off, diag_embed(g_values, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
+  const auto full = matmul(vectors, matmul(core, mH(vectors)));
+  return div(add(full, mH(full), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
+}
+}  // namespace
+
+Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors) {
+  return eigh_backward_compose<Storage>(g_values, g_vectors, values, vectors);
+}
+TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors) {
+  return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
 }
 
 }  // namespace ops

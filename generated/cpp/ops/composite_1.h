@@ -147,4 +147,10 @@ TP_API Storage eig_backward(const Storage& g_values, const Storage& g_vectors, c
 TP_API TensorRef eig_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors);
 
+// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
+TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
+    const Storage& vectors);
+TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
+    const TensorRef& vectors);
+
 }  // namespace tp::ops

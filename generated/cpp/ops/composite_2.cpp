@@ -12,8 +12,6 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
-Storage abs(const Storage& input);
-TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
@@ -27,8 +25,6 @@ Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
-Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
@@ -46,16 +42,12 @@ Storage gelu_erf(const Storage& input);
 TensorRef gelu_erf(const TensorRef& input);
 Storage gelu_tanh(const Storage& input);
 TensorRef gelu_tanh(const TensorRef& input);
-Storage gt(const Storage& input, const Storage& other);
-TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order);
-Storage le(const Storage& input, const Storage& other);
-TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage lgamma(const Storage& input);
@@ -84,14 +76,14 @@ Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian);
+Storage polygamma_of(const Storage& input, std::int64_t order);
+TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
-Storage strong_mul(const Storage& input, const Storage& other);
-TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -104,71 +96,12 @@ Storage triu(const Storage& input, std::int64_t diagonal);
 TensorRef triu(const TensorRef& input, std::int64_t diagonal);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
-Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
-    std::optional<Dtype> dtype);
 Storage view_as_real(const Storage& input);
 TensorRef view_as_real(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-//   gap = unsqueeze(values, -2) - unsqueeze(values, -1)
-//   equal = abs(gap) <= 4 * epsilon(dtype(values)) * size(values, -1) * unsqueeze(vector_norm(values, inf, (-1,), True), -1)
-//   differ = logical_and(equal, abs(unsqueeze(g_values, -2) - unsqueeze(g_values, -1)) > 1000 * epsilon(dtype(values)) * unsqueeze(vector_norm(g_values, inf, (-1,), True), -1))
-//   product = matmul(mH(vectors), g_vectors)
-//   turn = (product - mH(product)) / 2
-//   off = strong_mul(1 / where(equal, 1, gap), where(equal, 0, turn))
-//   core = off + diag_embed(g_values)
-//   full = matmul(vectors, matmul(core, mH(vectors)))
-//   slope = (full + mH(full)) / 2
-
-namespace {
-constexpr OpSchema kEighBackwardSchema{"eigh_backward",
-    "eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope", 1, Amp::Keep,
-    true};
-
-template <class V>
-V eigh_backward_compose(const V& g_values, const V& g_vectors, const V& values, const V& vectors) {
-  const auto gap = sub(unsqueeze(values, std::int64_t(-2)), unsqueeze(values, std::int64_t(-1)), Scalar(1));
-  const auto equal = le(abs(gap), mul(number<V>(Scalar((std::int64_t(4) * epsilon(dtype(values))) * size(values,
-      std::int64_t(-1)))), unsqueeze(vector_norm(values, Scalar(std::numeric_limits<double>::infinity()),
-      Dims{std::int64_t(-1)}, true, std::nullopt), std::int64_t(-1))));
-  const auto differ = logical_and(equal, gt(abs(sub(unsqueeze(g_values, std::int64_t(-2)), unsqueeze(g_values,
-      std::int64_t(-1)), Scalar(1))), mul(number<V>(Scalar(std::int64_t(1000) * epsilon(dtype(values)))),
-      unsqueeze(vector_norm(g_values, Scalar(std::numeric_limits<double>::infinity()), Dims{std::int64_t(-1)}, true,
-      std::nullopt), std::int64_t(-1)))));
-  const auto product = matmul(mH(vectors), g_vectors);
-  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(abs(where(differ,
-      add(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(0))))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
-    refuse("", ErrorKind::Runtime,
-        "linalg.eigh: eigenvalues coincide, and a function of eigenvalues and eigenvectors together has a derivative there that follows from neither; separate the eigenvalues");
-  const auto turn = div(sub(product, mH(product), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-  if (TP_UNLIKELY(!((!(readable(product))) || ((numel(values) == std::int64_t(0)) || (within(mul(abs(where(equal, turn,
-      number<V>(Scalar(std::int64_t(0))))), sub(number<V>(Scalar(std::int64_t(1))), lift<V>(make_eye(size(values,
-      std::int64_t(-1)), std::nullopt, dtype(values))), Scalar(1))), double(std::int64_t(0)),
-      (std::int64_t(1000) * epsilon(dtype(values))) * greatest(abs(product))))))))
-    refuse("", ErrorKind::Runtime,
-        "linalg.eigh: eigenvalues coincide, and the gradient tells their eigenvectors apart, which have no derivative there");
-  const auto off = strong_mul(div(number<V>(Scalar(std::int64_t(1))), where(equal, number<V>(Scalar(std::int64_t(1))),
-      gap)), where(equal, number<V>(Scalar(std::int64_t(0))), turn));
-  const auto core = add(off, diag_embed(g_values, std::int64_t(0), std::int64_t(-2), std::int64_t(-1)), Scalar(1));
-  const auto full = matmul(vectors, matmul(core, mH(vectors)));
-  return div(add(full, mH(full), Scalar(1)), number<V>(Scalar(std::int64_t(2))));
-}
-}  // namespace
-
-Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors) {
-  return eigh_backward_compose<Storage>(g_values, g_vectors, values, vectors);
-}
-TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors) {
-  return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
-}
 
 // embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
 //   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
@@ -307,6 +240,8 @@ constexpr OpSchema kGeluSchema{"gelu", "gelu(Tensor input, *, str approximate=\"
 
 template <class V>
 V gelu_compose(const V& input, std::string_view approximate) {
+  if (TP_UNLIKELY(!((approximate == std::string_view("none")) || (approximate == std::string_view("tanh")))))
+    refuse(kGeluSchema.name, ErrorKind::Value, "approximate='{}' is not 'none' or 'tanh'", {approximate});
   return (approximate == std::string_view("tanh") ? gelu_tanh(input) : gelu_erf(input));
 }
 }  // namespace
@@ -772,6 +707,48 @@ TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
   if (dual) wiring::take_tangents(input, dual);
   return input;
 }
+
+// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
+//   ph = mH(P)
+//   gh = mH(grad)
+//   left = matmul(gh, matmul(P, ph))
+//   right = matmul(matmul(ph, P), gh)
+//   slope = -matmul(ph, matmul(grad, ph)) + left - matmul(A, matmul(P, left)) + right - matmul(matmul(right, P), A)
+
+namespace {
+constexpr OpSchema kPinvBackwardSchema{"pinv_backward",
+    "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V pinv_backward_compose(const V& grad, const V& A, const V& P) {
+  const auto ph = mH(P);
+  const auto gh = mH(grad);
+  const auto left = matmul(gh, matmul(P, ph));
+  const auto right = matmul(matmul(ph, P), gh);
+  return sub(add(sub(add(neg(matmul(ph, matmul(grad, ph))), left, Scalar(1)), matmul(A, matmul(P, left)), Scalar(1)),
+      right, Scalar(1)), matmul(matmul(right, P), A), Scalar(1));
+}
+}  // namespace
+
+Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P) {
+  return pinv_backward_compose<Storage>(grad, A, P);
+}
+TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P) {
+  return pinv_backward_compose<TensorRef>(grad, A, P);
+}
+
+// polygamma(int n, Tensor input) -> Tensor out
+//   out = polygamma_of(input, n)
+
+namespace {
+constexpr OpSchema kPolygammaSchema{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input, n); }
+}  // namespace
+
+Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
+TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
 
 }  // namespace ops
 }  // namespace tp

@@ -5,12 +5,6 @@
 
 namespace tp::ops {
 
-// eigh_backward(Tensor g_values, Tensor g_vectors, Tensor values, Tensor vectors) -> Tensor slope
-TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const Storage& values,
-    const Storage& vectors);
-TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
-    const TensorRef& vectors);
-
 // embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
 TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
 TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
@@ -127,5 +121,13 @@ TP_API TensorRef matrix_exp_backward(const TensorRef& grad, const TensorRef& inp
 TP_API Storage mvlgamma(const Storage& input, std::int64_t p);
 TP_API TensorRef mvlgamma(const TensorRef& input, std::int64_t p);
 TP_API TensorRef mvlgamma_(const TensorRef& input, std::int64_t p);
+
+// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
+TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
+TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
+
+// polygamma(int n, Tensor input) -> Tensor out
+TP_API Storage polygamma(std::int64_t n, const Storage& input);
+TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
 
 }  // namespace tp::ops

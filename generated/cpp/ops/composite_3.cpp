@@ -81,8 +81,6 @@ Storage ne(const Storage& input, const Storage& other);
 TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
-Storage polygamma_of(const Storage& input, std::int64_t order);
-TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
@@ -122,48 +120,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
-//   ph = mH(P)
-//   gh = mH(grad)
-//   left = matmul(gh, matmul(P, ph))
-//   right = matmul(matmul(ph, P), gh)
-//   slope = -matmul(ph, matmul(grad, ph)) + left - matmul(A, matmul(P, left)) + right - matmul(matmul(right, P), A)
-
-namespace {
-constexpr OpSchema kPinvBackwardSchema{"pinv_backward",
-    "pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope", 1, Amp::Keep, true};
-
-template <class V>
-V pinv_backward_compose(const V& grad, const V& A, const V& P) {
-  const auto ph = mH(P);
-  const auto gh = mH(grad);
-  const auto left = matmul(gh, matmul(P, ph));
-  const auto right = matmul(matmul(ph, P), gh);
-  return sub(add(sub(add(neg(matmul(ph, matmul(grad, ph))), left, Scalar(1)), matmul(A, matmul(P, left)), Scalar(1)),
-      right, Scalar(1)), matmul(matmul(right, P), A), Scalar(1));
-}
-}  // namespace
-
-Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P) {
-  return pinv_backward_compose<Storage>(grad, A, P);
-}
-TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P) {
-  return pinv_backward_compose<TensorRef>(grad, A, P);
-}
-
-// polygamma(int n, Tensor input) -> Tensor out
-//   out = polygamma_of(input, n)
-
-namespace {
-constexpr OpSchema kPolygammaSchema{"polygamma", "polygamma(int n, Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input, n); }
-}  // namespace
-
-Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
-TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
 
 // positive(Tensor input) -> Tensor out
 //   out = input
@@ -834,6 +790,24 @@ V vstack_compose(std::span<const V> tensors) {
 
 Storage vstack(std::span<const Storage> tensors) { return on_tensors([&] { return vstack(tensors_of(tensors)); }); }
 TensorRef vstack(std::span<const TensorRef> tensors) { return vstack_compose<TensorRef>(tensors); }
+
+// where_holds(Tensor input, Tensor condition, Tensor|Scalar other) -> Tensor out
+//   out = where(condition, input, other)
+
+namespace {
+constexpr OpSchema kWhereHoldsSchema{"where_holds",
+    "where_holds(Tensor input, Tensor condition, Tensor|Scalar other) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V where_holds_compose(const V& input, const V& condition, const V& other) { return where(condition, input, other); }
+}  // namespace
+
+Storage where_holds(const Storage& input, const Storage& condition, const Storage& other) {
+  return on_tensors([&] { return where_holds(tensors_of(input), tensors_of(condition), tensors_of(other)); });
+}
+TensorRef where_holds(const TensorRef& input, const TensorRef& condition, const TensorRef& other) {
+  return where_holds_compose<TensorRef>(input, condition, other);
+}
 
 }  // namespace ops
 }  // namespace tp

@@ -5,14 +5,6 @@
 
 namespace tp::ops {
 
-// pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
-TP_API Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
-TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
-
-// polygamma(int n, Tensor input) -> Tensor out
-TP_API Storage polygamma(std::int64_t n, const Storage& input);
-TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
-
 // positive(Tensor input) -> Tensor out
 TP_API Storage positive(const Storage& input);
 TP_API TensorRef positive(const TensorRef& input);
@@ -127,5 +119,9 @@ TP_API TensorRef view_as(const TensorRef& input, const TensorRef& other);
 // vstack(Tensor[] tensors) -> Tensor out
 TP_API Storage vstack(std::span<const Storage> tensors);
 TP_API TensorRef vstack(std::span<const TensorRef> tensors);
+
+// where_holds(Tensor input, Tensor condition, Tensor|Scalar other) -> Tensor out
+TP_API Storage where_holds(const Storage& input, const Storage& condition, const Storage& other);
+TP_API TensorRef where_holds(const TensorRef& input, const TensorRef& condition, const TensorRef& other);
 
 }  // namespace tp::ops

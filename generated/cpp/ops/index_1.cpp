@@ -41,8 +41,6 @@ Storage logical_not(const Storage& input);
 TensorRef logical_not(const TensorRef& input);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage nonzero(const Storage& input);
-TensorRef nonzero(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
@@ -65,17 +63,23 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // argwhere(Tensor input) -> Tensor<i64> out
-//   out = nonzero(input)
 
 namespace {
 constexpr OpSchema kArgwhereSchema{"argwhere", "argwhere(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
 
-template <class V>
-V argwhere_compose(const V& input) { return nonzero(input); }
+TP_COLD TensorRef argwhere_batched(const TensorRef& input) {
+  return batch::loop({kArgwhereSchema, {input}}, [&](const batch::Samples& samples) { return ops::argwhere(samples[0]);
+      });
+}
 }  // namespace
 
-Storage argwhere(const Storage& input) { return on_tensors([&] { return argwhere(tensors_of(input)); }); }
-TensorRef argwhere(const TensorRef& input) { return argwhere_compose<TensorRef>(input); }
+Storage argwhere(const Storage& input) { return kernels::nonzero(kArgwhereSchema, input); }
+TensorRef argwhere(const TensorRef& input) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return argwhere_batched(input);
+  TensorRef out = wiring::wrap(argwhere(input->storage()));
+  return out;
+}
 
 // as_strided_backward(Tensor grad, int[] input_size, int[] size, int[] stride, int? storage_offset) -> Tensor slope
 //   vjp grad = as_strided(clone(contiguous(g)), size, stride, storage_offset)

@@ -71,25 +71,6 @@ TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t si
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// nonzero(Tensor input) -> Tensor<i64> out
-
-namespace {
-constexpr OpSchema kNonzeroSchema{"nonzero", "nonzero(Tensor input) -> Tensor<i64> out", 1, Amp::Keep, true};
-
-TP_COLD TensorRef nonzero_batched(const TensorRef& input) {
-  return batch::loop({kNonzeroSchema, {input}}, [&](const batch::Samples& samples) { return ops::nonzero(samples[0]);
-      });
-}
-}  // namespace
-
-Storage nonzero(const Storage& input) { return kernels::nonzero(kNonzeroSchema, input); }
-TensorRef nonzero(const TensorRef& input) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return nonzero_batched(input);
-  TensorRef out = wiring::wrap(nonzero(input->storage()));
-  return out;
-}
-
 // one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out
 
 namespace {

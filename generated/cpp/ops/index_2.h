@@ -157,10 +157,6 @@ class TP_API UnfoldBackwardBackward final : public FuncOp<UnfoldBackwardBackward
   TP_NODE_DISPOSE(UnfoldBackwardBackward)
 };
 
-// nonzero(Tensor input) -> Tensor<i64> out
-TP_API Storage nonzero(const Storage& input);
-TP_API TensorRef nonzero(const TensorRef& input);
-
 // one_hot(Tensor input, int num_classes=-1) -> Tensor<i64> out
 TP_API Storage one_hot(const Storage& input, std::int64_t num_classes);
 TP_API TensorRef one_hot(const TensorRef& input, std::int64_t num_classes);

@@ -590,8 +590,7 @@ TensorRef linalg_eigvalsh(const TensorRef& A, std::string_view UPLO) {
 }
 
 // linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
-//   ok = driver == None or driver == "gels" or driver == "gelsy" or driver == "gelsd" or driver == "gelss"
-//   r = lstsq_core(A if ok else refused(A, "linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"), B, rcond)
+//   r = lstsq_core(A, B, rcond)
 //   solution = r[0]
 //   residuals = r[1]
 //   rank = r[2]
@@ -604,10 +603,10 @@ constexpr OpSchema kLinalgLstsqSchema{"linalg_lstsq",
 template <class V>
 std::array<V, 4> linalg_lstsq_compose(const V& A, const V& B, std::optional<double> rcond,
     std::optional<std::string_view> driver) {
-  const auto ok = (!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
-      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss"));
-  const auto r = lstsq_core((ok ? V(A) : refused(A,
-      std::string_view("linalg.lstsq: driver must be gels, gelsy, gelsd, gelss or None"))), B, rcond);
+  if (TP_UNLIKELY(!((!driver.has_value()) || (driver == std::string_view("gels")) || (driver ==
+      std::string_view("gelsy")) || (driver == std::string_view("gelsd")) || (driver == std::string_view("gelss")))))
+    refuse("", ErrorKind::Value, "driver='{}' is not 'gels', 'gelsy', 'gelsd', 'gelss' or None", {driver});
+  const auto r = lstsq_core(A, B, rcond);
   const auto solution = std::get<0>(r);
   const auto residuals = std::get<1>(r);
   const auto rank = std::get<2>(r);

@@ -22,6 +22,8 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage any(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim);
+Storage argwhere(const Storage& input);
+TensorRef argwhere(const TensorRef& input);
 Storage bincount(const Storage& input, const Storage& weights, std::int64_t minlength);
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength);
 Storage cat(std::span<const Storage> tensors, std::int64_t dim);
@@ -73,8 +75,6 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 Storage ne(const Storage& input, const Storage& other);
 TensorRef ne(const TensorRef& input, const TensorRef& other);
-Storage nonzero(const Storage& input);
-TensorRef nonzero(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage round(const Storage& input);
@@ -761,7 +761,7 @@ std::array<TensorRef, 3> unique_flat(const TensorRef& input) {
 //   m = 1 if n > 0 else 0
 //   changes = any(narrow(rows, 0, m, n - m) != narrow(rows, 0, 0, n - m), (1,))
 //   first = cat((ones((m,), dtype="bool"), changes), 0)
-//   values = index_select(input, 0, reshape(nonzero(first), (-1,)))
+//   values = index_select(input, 0, reshape(argwhere(first), (-1,)))
 //   inverse = cumsum(first, 0) - 1
 //   counts = bincount(inverse)
 
@@ -777,7 +777,7 @@ std::array<V, 3> unique_runs_compose(const V& input) {
   const auto changes = any(ne(narrow(rows, std::int64_t(0), m, n - m), narrow(rows, std::int64_t(0), std::int64_t(0),
       n - m)), Dims{std::int64_t(1)}, false);
   const auto first = cat(std::vector<V>{ones<V>(Dims{m}, Dtype::Bool), changes}, std::int64_t(0));
-  const auto values = index_select(input, std::int64_t(0), reshape(nonzero(first), Dims{std::int64_t(-1)}));
+  const auto values = index_select(input, std::int64_t(0), reshape(argwhere(first), Dims{std::int64_t(-1)}));
   const auto inverse = sub(cumsum(first, std::int64_t(0), std::nullopt), number<V>(Scalar(std::int64_t(1))), Scalar(1));
   const auto counts = bincount(inverse, V(), std::int64_t(0));
   return {values, inverse, counts};
