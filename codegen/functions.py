@@ -161,7 +161,8 @@ _f("frac", "any", "1")
 _f("fmod", "any", "1", "-trunc(x / y)")
 _f("remainder", "any", "1", "-floor(x / y)")
 _f("floor_divide", "any", "0", "0")
-_f("nextafter", "float", None, None)
+# One step of rounding away from x, which it follows; where it has arrived it stands still.
+_f("nextafter", "float", "where(x == y, 0, 1)", "0")
 # Masks and integers.
 for _name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "logical_not"):
     _f(_name, "bool", "0")

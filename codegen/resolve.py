@@ -281,6 +281,7 @@ class _EntryResolver(Differentiation, Facts):
             return n.func == "where" or _takes_none(callees.get(n.func, ()), where)
 
         optional = _may_be_none(sig)
+        self.given = {name: f.loc for name, f, _ in lets}
         asked = [test.node for test, *_ in self.raw.values.get("require", ())]
         there = frozenset().union(*(presence.present(c, True) for c in asked))
         for name, f, _ in lets:
@@ -302,10 +303,11 @@ class _EntryResolver(Differentiation, Facts):
             self.check.fault("E208", f, n.span, f"{where}: '{n.id}' may be None here", hint, self.asking(f, n))
 
     def asking(self, f: Formula, name: F.Name) -> list[tuple[Loc, str]]:
-        """The signatures of ops to which the formula hands this very name: theirs may be what is wrong."""
+        """What may be wrong instead: where a value of the composition is given, the signature of what takes it."""
         calls = [c for c in F.walk(f.node) if isinstance(c, F.Call) and any(a is name for a in F.children(c))]
         callees = [(c.func, o) for c in calls for o in self.world.ops.get(c.func, ())]
-        return [(o.loc, f"the signature of '{func}'") for func, o in callees if o.loc is not None]
+        here = [(self.given[name.id], f"'{name.id}' is given here")] if name.id in self.given else []
+        return [*here, *((o.loc, f"the signature of '{func}'") for func, o in callees if o.loc is not None)]
 
     def absent_operands(self, o: Overload) -> None:
         """The same of an element: only a bound may be None, which then does not bind."""

@@ -42,6 +42,7 @@ class Resolver:
         self.bad = raw.bad
         self.check = Checker(diags, raw.op, ops=world.ops)
         self.spoken: dict[str, tuple[str, Loc]] = {}  # argument -> (key, place)
+        self.given: dict[str, Loc] = {}  # value of the composition at hand -> its formula
 
     def fault(
         self, code: str, loc: Loc, message: str, hint: str = "", notes: Any = (), *, parsed: bool = False
