@@ -22,8 +22,13 @@ SHIPPED = "model.pickle.xz"
 
 
 def is_library(ops: Path) -> bool:
-    """Whether an ops file is the library's own: the one beside the sources of its runtime."""
-    return (ops.parent / "csrc" / "core" / "op_schema.h").is_file()
+    """Whether an ops file is the library's own: the one beside the sources of its runtime, or its installed copy."""
+    return (ops.parent / "csrc" / "core" / "op_schema.h").is_file() or is_installed(ops)
+
+
+def is_installed(ops: Path) -> bool:
+    """Whether it is the copy beside an installed generator, whose sources are elsewhere."""
+    return ops == Path(__file__).resolve().with_name("ops.yaml")
 
 
 def library_path() -> Path | None:

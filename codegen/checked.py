@@ -51,7 +51,8 @@ def _keys(file: OpFile) -> dict[str, str]:
         texts[e.op] = "\n".join(file.source[start : e.end_line])
         start = e.end_line
     named = {op: {w for w in _WORD.findall(t) if w in by_name} - {op} for op, t in texts.items()}
-    own = {op: hashlib.sha256(t.encode()).hexdigest() for op, t in texts.items()}
+    beside = "\n".join(file.base.source) if file.base else ""  # ops of the library that the formulas call
+    own = {op: hashlib.sha256((beside + t).encode()).hexdigest() for op, t in texts.items()}
     out = {}
     for op in by_name:
         seen, todo = {op}, [op]

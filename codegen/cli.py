@@ -22,9 +22,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     if args.ops is None:
         args.ops = _default_ops()
-    if args.out is None:
+    args.beside = args.out is None
+    if args.beside:
         args.out = str(Path(args.ops).parent / "generated")
+    from .base import is_installed
     from .plan import PlanError
+
+    if is_installed(Path(args.ops).resolve()) and (what := _of_sources(args)):
+        of_yours = ", or --ops FILE with entries of your own" if args.run in (write, new) else ""
+        print(f"{COMMAND} {what}: needs tensorplay's source tree{of_yours}; {args.ops} is installed", file=sys.stderr)
+        return 1
 
     try:
         result: int = args.run(args)
@@ -59,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command("write", write, "generate: files that did not change stay untouched, stale ones go")
     c = command("check", check, "check the entries, and that the generated files are what they say")
-    c.add_argument("--verbose", action="store_true", help="list what could not be checked numerically")
+    c.add_argument("--verbose", action="store_true", help="say of every case what could not be compared")
     c.add_argument("--entries", action="store_true", help="check the entries alone, not the generated files")
     c.add_argument("--draft", action="store_true", help="kernels may still be missing")
     c = command("explain", explain, "what an entry says and what follows from it")
@@ -104,6 +111,15 @@ def _parser() -> argparse.ArgumentParser:
     c = command("schema", schema, "the keys, families and rules of an entry")
     c.add_argument("--json", action="store_true", help="as JSON Schema, for completion in an editor")
     return p
+
+
+def _of_sources(args: argparse.Namespace) -> str:
+    """The command, where it reads or changes more of the library than its entries; '' for the others."""
+    if args.run is list_:
+        found = next((k for k in ("handwritten", "python", "catalogue") if getattr(args, k)), "")
+        return f"list --{found}" if found else ""
+    names = {write: "write", new: "new", mutate: "mutate", fuzz: "fuzz"}
+    return "" if getattr(args, "dry", False) and args.run is not new else names.get(args.run, "")
 
 
 def _default_ops() -> str:
@@ -155,13 +171,16 @@ def _outputs(file: OpFile) -> Mapping[str, str]:
 
 
 def check(args: argparse.Namespace) -> int:
+    if args.beside and not Path(args.out).is_dir() and not (Path(args.ops).parent / "csrc" / "core").is_dir():
+        args.entries = True  # nothing was generated here
     again = args.verbose or not args.entries
     file, diags, skipped = pipeline.checked(args.ops, draft=args.draft, unreached=True, again=again)
     if diags:
         return _fail(diags)
-    if args.verbose:
-        for line in skipped:
-            print(f"left to the generated tests: {line}")
+    from .check import told
+
+    for line in [f"not compared: {line}" for line in skipped] if args.verbose else told(skipped):
+        print(line)
     if not args.entries:
         from .write import diff
 

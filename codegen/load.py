@@ -60,6 +60,8 @@ def read_root(root: YNode, diags: Diagnostics) -> list[Raw]:
     if ops is None:
         diags.add("E105", Loc(1, 1), "no 'ops' key", "list the entries under 'ops:'")
         return []
+    if isinstance(ops, YScalar) and ops.text == "" and not ops.style:
+        return []  # a list that nothing was written below yet
     if not isinstance(ops, YSeq):
         diags.add("E102", ops.loc, "'ops' is not a list", "each entry begins with '- op: name'")
         return []

@@ -22,7 +22,7 @@ _PARAMETER = re.compile(r"(?:^|[,\s])\**([A-Za-z_]\w*)\s*:")
 
 @dataclass(frozen=True)
 class Declared:
-    """name -> file:line, for each kind. Empty where nothing was scanned: then names are taken at their word."""
+    """name -> file:line, for each kind. Where nothing was scanned, names are taken at their word."""
 
     kernels: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, str] = field(default_factory=dict)
@@ -30,6 +30,7 @@ class Declared:
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # kernel -> its C++ types after the schema
     internal: frozenset[str] = frozenset()  # kernels that only other C++ calls
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # module:function -> parameters
+    scanned: bool = False  # these are all the kernels there are
 
 
 def scan(root: Path) -> Declared:
@@ -64,7 +65,7 @@ def scan_files(headers: Iterable[Path], root: Path) -> Declared:
                 )
                 if declaration and declaration.start() - m.end() < 400:
                     parameters.setdefault(name, _types(declaration[1] or ""))
-    return Declared(found["kernel"], found["shape"], found["batch"], parameters, frozenset(internal))
+    return Declared(found["kernel"], found["shape"], found["batch"], parameters, frozenset(internal), scanned=True)
 
 
 def _types(text: str) -> tuple[str, ...]:

@@ -400,6 +400,7 @@ class OpFile:
     schema: int
     entries: tuple[Entry, ...]
     source: tuple[str, ...] = field(default=(), compare=False, repr=False)  # lines, for messages
+    base: OpFile | None = field(default=None, compare=False, repr=False)  # the ops its formulas may call besides
 
     def get(self, op: str) -> Entry | None:
         return self.by_name.get(op)

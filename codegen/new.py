@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from . import formula as F
 from .base import base_of
 from .check import run as check_numbers
 from .errors import Diagnostics, did_you_mean
-from .model import FAMILIES, OpFile
+from .model import FAMILIES, NOWHERE, Loc, OpFile
 from .resolve import load_string
 
 
@@ -42,10 +43,15 @@ def entry(
     path = Path(ops)
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise Refused(f"codegen new: {ops}: no folder {path.parent}") from None
+        text = "schema: 1\nops:\n"
     except OSError as e:
         raise Refused(f"codegen new: {ops}: {e.strerror or e}") from None
     except UnicodeDecodeError:
         raise Refused(f"codegen new: {ops} is not text in UTF-8") from None
+    text = re.sub(r"^ops:[ \t]*\[[ \t]*\][ \t]*$", "ops:", text, flags=re.M)  # an entry goes below it
     base = base_of(ops)
     file, diags = load_string(text, ops, base=base)
     if diags:
@@ -74,13 +80,23 @@ def _placed(ops: str, text: str, file: OpFile, op: str, family: str, lines: list
     old = text.split("\n")
     if at >= len(old) and old and old[-1] == "":
         old.pop()
+    at = min(at, len(old))
     out = "\n".join([*old[:at], *block, *old[at:]]).rstrip("\n") + "\n"
     new_file, faults = load_string(out, ops, base=base_of(ops))
     if not faults:
         scratch = Diagnostics(ops, new_file.source)
         check_numbers(new_file, scratch, only=op)
         faults = scratch
-    return out, faults
+    # Of the entry, which is written nowhere yet: its lines are no lines of the file.
+    own = Diagnostics(f"the new entry '{op}'", tuple(lines))
+
+    def moved(loc: Loc) -> Loc:
+        inside = at < loc.line <= at + len(block)
+        return replace(loc, line=loc.line - at, col=max(1, loc.col - len(_indent(file)))) if inside else NOWHERE
+
+    for d in faults.items:
+        own.add(d.code, moved(d.loc), d.message, d.hint, [(moved(loc), what) for loc, what in d.notes])
+    return out, own
 
 
 def skeleton(op: str, family: str, expr: str | None, doc: str | None, like: str | None) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .evaluate import NumpyEvaluator
 from .functions import FUNCTIONS, MACROS, OPERATOR_OPS, Unavailable, numpy_functions
-from .model import DTYPE_GROUPS, Base, Entry, Like, Loc, OpFile, Overload, TensorCase
+from .model import DTYPE_GROUPS, Arg, Base, Entry, Like, Loc, OpFile, Overload, TensorCase
 from .numpy_ops import find as numpy_form
 from .numpy_random import GENERATOR
 from .structured import META, TENSOR, parameters
@@ -179,10 +179,11 @@ class Still:
 
 
 class World:
-    """Finds the numeric form of any function a formula of this file may call."""
+    """Finds the numeric form of any function a formula of this file may call: those of the library it is beside too."""
 
     def __init__(self, file: OpFile) -> None:
-        self.ops = file.by_name
+        self.base = frozenset(file.base.by_name) if file.base else frozenset()
+        self.ops = file.by_name | (file.base.by_name if file.base else {})  # a name that both have means the library's
         self.depth = 0
         self.still: Still | None = None
         self.evaluate = NumpyEvaluator(self.find, self.compared)
@@ -216,9 +217,7 @@ class World:
         if o is None:
             raise Unavailable(f"no overload of '{e.op}' fits")
         given = dict(zip((a.name for a in o.sig.args), args, strict=False)) | kwargs
-        # An absent list of dimensions is the empty one.
-        lists = {a.name for a in o.sig.args if a.type.is_list and not a.type.optional}
-        given = {k: () if v is None and k in lists else v for k, v in given.items()}
+        given = {k: _as_list(o.sig.arg(k), v) for k, v in given.items()}
         like = e.like_of(o.index)
         # A helper's own formula runs where others call it: that is what its callers' references then witness.
         if callable_like(like, o) and not (o.compose and e.home == ("internal",)):
@@ -238,7 +237,7 @@ class World:
         while queue:
             for name in called(queue.pop()):
                 e = self.ops.get(name)
-                if e is None or name in seen:
+                if e is None or name in seen or name in self.base:
                     continue
                 seen.add(name)
                 out += [(x.sig.loc, f"the signature of '{name}'") for x in e.overloads if name not in FUNCTIONS]
@@ -272,6 +271,16 @@ class World:
         finally:
             self.depth -= 1
         raise Unavailable(f"no numeric form of '{e.op}'")
+
+
+def _as_list(a: Arg | None, v: Any) -> Any:
+    """What a list of dimensions takes besides a list: one dimension; none, which is the empty one."""
+    if a is None or not a.type.is_list:
+        return v
+    if v is None and not a.type.optional:
+        return ()
+    one = a.type.base is Base.INT and isinstance(v, (int, np.integer)) and not isinstance(v, bool)
+    return (int(v),) * (a.type.size or 1) if one else v
 
 
 def _fits(f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

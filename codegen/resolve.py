@@ -93,7 +93,7 @@ def resolve(
     bad = endless(entries, world.base, diags)
     entries = [e for e in entries if e.op not in bad]
     across(entries, diags, base.by_name if base else {})
-    return OpFile(diags.path, 1, tuple(entries), diags.source)
+    return OpFile(diags.path, 1, tuple(entries), diags.source, base)
 
 
 def default_node(a: Any) -> F.Node | None:

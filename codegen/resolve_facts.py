@@ -319,12 +319,9 @@ class Facts(Resolver):
     def declared(self, e: Entry) -> None:
         known = self.world.declared
         for o in e.overloads:
-            if o.kernel and known.kernels and o.kernel not in known.kernels:
+            if o.kernel and known.scanned and o.kernel not in known.kernels:
                 loc = self.raw.per_overload["kernel"][o.index][1]
-                hint = (
-                    did_you_mean(o.kernel, known.kernels) or "declare it in csrc/kernels with '// kernel: name' above"
-                )
-                self.fault("E404", loc, f"no kernel '{o.kernel}'", hint)
+                self.fault("E404", loc, f"no header declares kernel '{o.kernel}'", self.undeclared(o.kernel))
             if o.kernel and o.kernel in known.parameters and (why := disagreement(o.sig, known.parameters[o.kernel])):
                 text = f"kernel '{o.kernel}' ({known.kernels.get(o.kernel, 'header')}): {why}"
                 at = self.raw.per_overload["kernel"][o.index][1]
@@ -343,6 +340,16 @@ class Facts(Resolver):
                 self.fault("E408", o.sig.loc, text, "change the function or the signature", at)
         if e.batch and e.batch not in ("loop", "rows", *known.batches):
             self.rule_of_library(e, e.batch)
+
+    def undeclared(self, kernel: str) -> str:
+        if near := did_you_mean(kernel, self.world.declared.kernels):
+            return near
+        if not self.world.base:
+            return "declare it in csrc/kernels with '// kernel: name' above"
+        own = f"a header in csrc/ beside the file declares it under '// kernel: {kernel}'; "
+        own += "define_op(..., sources=, header=) names the files"
+        composed = f"the library's op is called by its name, compose: {kernel}(...); or "
+        return composed + own if kernel in self.world.base else own
 
     def rule_of_library(self, e: Entry, name: str) -> None:
         """A rule is a function of C++: a named one is that of an op with the same arguments and results."""

@@ -300,7 +300,7 @@ def _make(
         except Refused as e:
             raise DefinitionError(str(e), e.codes) from None
         for line in made.unchecked:
-            warnings.warn(f"{line}; install it, or leave `like` out", stacklevel=_outside())
+            warnings.warn(line, stacklevel=_outside())
         work = top / f"{key}.{os.getpid()}.tmp"
         work.mkdir(mode=0o700)
         try:

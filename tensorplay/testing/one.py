@@ -19,7 +19,7 @@ import tensorplay as tp
 
 from ..codegen import formula as F
 from ..codegen import pipeline
-from ..codegen.base import is_library, library_path
+from ..codegen.base import is_library
 from ..codegen.model import Entry, OpFile
 from ..codegen.render import test_rows
 from .generated import Form, Op, checks
@@ -34,8 +34,7 @@ def load(ops: str) -> tuple[OpFile, str]:
     file, diags, _ = pipeline.checked(ops, numeric=False)
     if diags:
         raise SystemExit(diags.render())
-    own = Path(ops).resolve()
-    if is_library(own) or own == library_path():
+    if is_library(Path(ops).resolve()):
         return file, ""
     return file, tp.define_ops(ops).__name__
 
