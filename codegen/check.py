@@ -513,7 +513,30 @@ class ElementwiseCheck:
         lo, hi = self.e.test.domains.get(name, (-3.0, 3.0))
         out = {float(x) for x in self.e.test.edges.get(name, self.e.test.edges.get("", ())) if np.isfinite(x)}
         out |= {k / 2 for k in range(-12, 13) if lo < k / 2 < hi}
-        return out | self.compared(name)
+        return out | self.compared(name) | self.bends(name)
+
+    def bends(self, name: str) -> set[float]:
+        """Where a line in the argument alone is compared with another, or its sign or size is asked for: they cross."""
+        d = self.o.deriv[name].formula
+        out = set()
+        for root in (self.o.inlined, d.node if d else None):
+            for n in F.walk(root) if root is not None else ():
+                if isinstance(n, F.Compare):
+                    apart: F.Node = F.Binary("-", n.left, n.right)
+                elif isinstance(n, F.Call) and n.func in ("abs", "sgn", "sign"):
+                    apart = n.args[0]
+                else:
+                    continue
+                if {*F.names(apart)} != {name}:
+                    continue
+                try:
+                    at = [float(attempt(self.evaluate, apart, {name: np.float64(x)})) for x in (0.0, 1.0, 2.0)]
+                except (Unavailable, TypeError, ValueError):
+                    continue
+                slope = at[1] - at[0]
+                if slope and abs(at[2] - at[1] - slope) < 1e-12 * max(map(abs, at)):
+                    out.add(round(-at[0] / slope, 12))
+        return out
 
     def compared(
         self, name: str, ops: tuple[str, ...] = ("<", "<=", ">", ">=", "==", "!="), derivative: bool = True

@@ -15,7 +15,7 @@ from . import markers, resolve
 from .base import library
 from .errors import Diagnostics
 from .given import Given, complete, document
-from .model import Entry, Loc, OpFile
+from .model import NOWHERE, Entry, Loc, OpFile
 
 # What only a numerical look can refuse; an expr alone has its derivatives from the program.
 _NUMERIC = ("d", "vjp", "tangent", "like", "special")
@@ -47,6 +47,13 @@ def define(entries: Sequence[Given], filename: str, headers: Sequence[Path] = ()
     made = [complete(e, Path(filename).name or "tests") for e in entries]
     doc = document(made, filename, f"<{name}>")
     diags = Diagnostics(doc.path, doc.lines)
+    for g in entries:
+        for key in (k for k, v in g.keys.items() if callable(v)):
+            loc = g.places[key,].loc if doc.path == filename and (key,) in g.places else NOWHERE
+            hint = "write the formula as a text, or decorate a def, which is read as one"
+            diags.add("E102", loc, f"op '{name}': {key} is a function of Python, not a text", hint)
+    if diags:
+        raise Refused(diags)
     declared = markers.scan_files(headers, headers[0].parent if headers else Path())
     base = library()
     file = resolve.resolve(L.read_root(doc.root, diags), diags, declared, base)

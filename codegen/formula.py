@@ -6,6 +6,7 @@ Knows syntax only. Which names and functions a formula may use is decided by `na
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -181,10 +182,28 @@ def parse(text: str) -> Node:
         # No offset: it ends where more is expected.
         start = min(e.offset - 1 + lead, len(text) - 1) if e.offset else len(text.rstrip()) - 1
         end = (e.end_offset or 0) - 1 + lead
-        raise FormulaError(f"syntax error: {e.msg}", (start, end if end > start else start + 1)) from None
+        raise FormulaError(f"syntax error: {e.msg}", (start, end if end > start else start + 1), _meant(text)) from None
     except (RecursionError, MemoryError, ValueError) as e:
         raise FormulaError(f"cannot parse: {type(e).__name__}", (0, len(text)), "simplify the formula") from None
     return _Converter(lead).convert(tree.body, 0)
+
+
+_MEANT = (  # what other languages and paper write, and what a formula has for it
+    (r"&&", "write 'and'"),
+    (r"\|\|", "write 'or'"),
+    (r"\?", "a choice is written a if c else b"),
+    (r"\bif\b(?!.*\belse\b)", "a choice has both sides: a if c else b"),
+    (r"!(?!=)", "write 'not'"),
+    (r";|(?<![<>=!])=(?!=)", "a formula is one expression; compose names values in steps, and so does a decorated def"),
+)
+_JOINED = re.compile(r"(?<![\w.])(\d+(?:\.\d*)?)([A-Za-z_]\w*)")
+
+
+def _meant(text: str) -> str:
+    """A hint for text that is no expression."""
+    if (m := _JOINED.search(text)) is not None:
+        return f"a product has its sign: write {m[1]} * {m[2]}"
+    return next((hint for pattern, hint in _MEANT if re.search(pattern, text)), "")
 
 
 class _Converter:
@@ -247,6 +266,9 @@ class _Converter:
                     f"'{ast.unparse(f)}' is not allowed: functions go by their names alone", self.span(f),
                     f"write {attr}(...)",
                 )  # fmt: skip
+            case ast.Call(func=f):
+                factor = ast.unparse(f)
+                raise FormulaError(f"'{factor}' is no function", self.span(f), f"a product has its sign: {factor} * (...)")
             case ast.Attribute(attr=attr):
                 raise FormulaError(
                     f"attribute '.{attr}' is not allowed", span, "formulas call functions: shape(x), dtype(x)"

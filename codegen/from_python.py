@@ -56,6 +56,7 @@ class _Reader:
 
     def entry(self, keys: Mapping[str, Any]) -> Given:
         node = self.definition()
+        self.signature_is_fixed(node)
         scope: dict[str, Node] = {}
         final: Node | None = None
         where = Place(self.place(node), False)
@@ -127,11 +128,13 @@ class _Reader:
         a = node.args
         return [*a.posonlyargs, *a.args, *a.kwonlyargs]
 
-    def signature(self, node: ast.FunctionDef, final: Node) -> str:
-        a = node.args
-        for odd in (a.vararg, a.kwarg):
+    def signature_is_fixed(self, node: ast.FunctionDef) -> None:
+        for odd in (node.args.vararg, node.args.kwarg):
             if odd is not None:
                 self.refuse("E111", self.place(odd), f"'{odd.arg}' takes any number of arguments", "name each of them")
+
+    def signature(self, node: ast.FunctionDef, final: Node) -> str:
+        a = node.args
         defaults = self.function.__defaults__ or ()
         plain = [*a.posonlyargs, *a.args]
         values = dict(zip((x.arg for x in plain[len(plain) - len(defaults) :]), defaults, strict=True))
@@ -182,9 +185,28 @@ class _Reader:
                 if _RENAMED.get(name, name) not in known:
                     base = library()
                     hint = whole(name, base.by_name if base else ()) or did_you_mean(name, known) or WHERE_FUNCTIONS
+                    if isinstance(n.func, ast.Name) and name in names:
+                        hint = f"a product has its sign: {name} * (...)"
+                    elif isinstance(n.func, ast.Name) and callable(self.around(name)):
+                        hint = "it is a function of Python, which a formula can't call: write out here what it computes"
                     self.refuse("E202", self.place(n.func), f"no function '{name}' here", hint)
             elif isinstance(n, ast.Name) and id(n) not in called and n.id not in names and n.id not in MODULES:
-                self.refuse("E201", self.place(n), f"'{n.id}' is not an argument", did_you_mean(n.id, names, True))
+                found = self.around(n.id)
+                hint = did_you_mean(n.id, names, True)
+                if found is not None:
+                    hint = f"it is a {type(found).__name__}, and only numbers are constants; make it an argument"
+                self.refuse("E201", self.place(n), f"'{n.id}' is not an argument", hint)
+
+    def around(self, name: str) -> Any:
+        """What a name of the function's surroundings stands for; None for nothing."""
+        cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True)
+        for free, cell in cells:
+            if free == name:
+                try:
+                    return cell.cell_contents
+                except ValueError:  # not assigned yet
+                    return None
+        return self.function.__globals__.get(name)
 
     def exact(self, value: ast.expr, final: Node) -> Place | None:
         """The place of the returned expression, where the line holds the formula's very characters."""

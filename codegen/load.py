@@ -96,7 +96,8 @@ class _EntryReader(KeyReader):
         if "like" in missing and family_name == "random":
             missing.remove("like")  # a draw has no reference; its moments are tested by hand
         for name in missing:
-            self.fault("E105", at, f"no '{name}'", f"{name}: {KEYS[name].value}. {KEYS[name].doc}")
+            known = f" One of: {', '.join(FAMILIES)}" if name == "family" else ""
+            self.fault("E105", at, f"no '{name}'", f"{name}: {KEYS[name].value}. {KEYS[name].doc}{known}")
         if isinstance(op_node, YScalar):
             self.ident(op_node, "an op")
         elif op_node is not None:

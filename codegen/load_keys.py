@@ -79,7 +79,7 @@ class KeyReader(TestReader):
         s = self.scalar(node, "inplace")
         if s is None or s.text in ("false", "False"):
             return ""
-        return {"True": "true"}.get(s.text, self.choice(node, ("true", "save_copy", "True", "false"), "inplace") or "")
+        return "true" if s.text == "True" else self.choice(node, ("true", "save_copy", "false"), "inplace") or ""
 
     def k_promote(self, node: YNode, raw: Raw) -> str | None:
         return self.choice(node, PROMOTE, "promote")

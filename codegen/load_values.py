@@ -26,6 +26,11 @@ DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 PLACEHOLDER = re.compile(r"\b(TODO|FIXME|TBD|XXX)\b|^(\.\.\.|doc|description|\?+)\.?$", re.I)
 
 
+# Dtypes as NumPy and C++ spell them.
+SPELLED = {f"{word}{n}": f"{word[0]}{n}" for word in ("float", "int", "uint") for n in (8, 16, 32, 64)}
+SPELLED |= {"complex64": "c64", "complex128": "c128", "bfloat16": "bf16", "double": "f64", "half": "f16", "long": "i64"}
+
+
 @dataclass
 class Raw:
     """One entry with its values converted, before names are resolved. Mutable: resolve consumes it."""
@@ -84,7 +89,8 @@ class Reader:
         if s is None:
             return None
         if s.text not in allowed:
-            hint = did_you_mean(s.text, allowed)
+            ours = SPELLED.get(s.text)
+            hint = f"write {ours};" if ours in allowed else did_you_mean(s.text, allowed)
             hint = f"{hint} one of: {', '.join(allowed)}".strip()
             self.fault("E106", s.loc, f"{what} '{short(s.text)}' is not known", hint)
             return None

@@ -162,6 +162,10 @@ class Facts(Resolver):
         if not implied:
             return str(said or ("bool" if self.raw.family.name == "comparison" else "common"))
         rule = "float" if "float" in implied else sorted(implied)[0]
+        if said in ("sum", "int64", "input", "given"):
+            hint = 'drop it; for integers: family: composite, compose: cast(..., "i64"), and a result Tensor<i64>'
+            text = f"promote: {said} has no effect on a formula over elements, whose operands promote together"
+            self.fault("E207", self.key_loc("promote"), text, hint)
         if said == "common" and rule == "float":
             loc = self.key_loc("promote")
             self.fault(

@@ -216,6 +216,8 @@ class Checker:
             span = n.func_span
             kind = "function" if scope.elementwise else "function or op"
             hint = whole(n.func, self.ops) if where == "expr" else ""
+            if n.func in scope.names:
+                hint = f"a product has its sign: {n.func} * (...)"
             hint = hint or did_you_mean(n.func, scope.callees) or WHERE_FUNCTIONS
             self.fault("E202", f, span, f"{where}: no {kind} '{n.func}' here", hint)
             return

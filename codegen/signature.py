@@ -145,7 +145,8 @@ def _type(t: _Tokens) -> Type:
     if word not in _BASES:
         import difflib
 
-        near = difflib.get_close_matches(word, _BASES, 1)
+        said = {"double": "float", "long": "int", "string": "str", "number": "Scalar"}.get(word)
+        near = [said] if said else difflib.get_close_matches(word, _BASES, 1)
         hint = (f"did you mean '{near[0]}'? " if near else "") + f"types: {', '.join(_BASES)}, with ? or [] after"
         raise SignatureError(f"unknown type '{word}'", start, end, hint, "E207")
     base = _BASES[word]

@@ -82,6 +82,14 @@ def read_text(path: str, diags: Diagnostics) -> str | None:
     return text
 
 
+def _deeper(lines: list[str], at: int) -> bool:
+    """Whether a line is a key that stands deeper than the one above it, which has a value on its own line."""
+    above = next((line for line in reversed(lines[:at]) if line.strip()), "")
+    key = re.match(r"([ -]*)[\w.]+:\s+\S", above)
+    own = re.match(r"( *)[\w.]+:(\s|$)", lines[at])
+    return bool(key and own and len(own[1]) > len(key[1]))
+
+
 def parse(text: str, diags: Diagnostics) -> YNode | None:
     """The document as a tree, or diagnostics."""
     if not text.strip():
@@ -103,6 +111,8 @@ def parse(text: str, diags: Diagnostics) -> YNode | None:
         hint = "quote values that hold ': ', ' #', or start with * & ! { ["
         if "\t" in at[: len(at) - len(at.lstrip())] or at[loc.col - 1 : loc.col] == "\t":
             hint = "YAML takes no tab there; indent with spaces"
+        elif mark and _deeper(text.split("\n"), mark.line):
+            hint = "the line is indented deeper than the key above it, which has its value already; align the two"
         diags.add("E101", loc, f"not YAML: {e.problem or e.context}", hint)
     except yaml.YAMLError as e:
         detail = str(e).replace("\n", " ")

@@ -68,7 +68,6 @@ OPS = [
     Op(
         name="masked_fill",
         elementwise=True,
-        promote="input",
         methods=("masked_fill",),
         inplace=("masked_fill_",),
         domains={"input": (-3.0, 3.0), "value": (-3.0, 3.0)},

@@ -176,3 +176,20 @@ def test_the_commands_work_where_the_library_is_installed(root: Path, tmp_path: 
         done = run(*args)
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
         assert "needs tensorplay's source tree" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("expr", "at"),
+    [
+        ("maximum(input - 0.3, 0)", [0.3]), ("abs(input - 0.3)", [0.3]), ("abs(1 - 4 * input) + input**2", [0.25]),
+        ("minimum(2 * input, input + 0.7)", [0.7]), ("clamp(input, -0.3, 0.7)", [-0.3, 0.7]),
+        ("where(input < 0.3, 0, input - 0.3)", [0.3]), ("maximum(input - 0.3, 0)**2", []), ("exp(input - 0.3)", []),
+    ],
+)  # fmt: skip
+def test_kinks_are_found_where_lines_cross(expr: str, at: list[float], tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    text = "schema: 1\nops:\n- op: bent\n  family: unary\n  sig: bent(Tensor input) -> Tensor out\n"
+    path.write_text(text + f"  expr: {expr}\n  like: {{tests: here}}\n  doc: A bent line.\n")
+    _, diags, _ = pipeline.checked(str(path))
+    found = [float(d.message.partition("input=")[2].partition(",")[0]) for d in diags.items if d.code == "E316"]
+    assert sorted(found) == at and len(found) == len(diags)

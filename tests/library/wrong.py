@@ -65,6 +65,8 @@ WRONG = [
     _("E104", "bta", expr="input", bta=1.0),
     _("E104", "promot", expr="input", promot="float"),
     _("E106", "flaot", expr="input", promote="flaot"),
+    _("E207", "promote", expr="floor(input)", promote="int64"),
+    _("E207", "promote", expr="input * 0.5", promote="input"),
     _("E106", "unray", expr="input", family="unray"),
     _("E106", "maybe", expr="input", out="maybe"),
     _("E106", "f23", expr="input", dtypes=["f23"]),
