@@ -35,6 +35,7 @@ class Defined:
 
     files: Mapping[str, str]
     ops: tuple[str, ...]
+    methods: tuple[str, ...] = ()  # that Tensor is to have
     unchecked: tuple[str, ...] = ()  # what could not be compared with a reference here, and why
 
 
@@ -110,4 +111,5 @@ def _finish(
         files = cpp(plan(file, kernels, base))
     except PlanError as e:
         raise Refused(e.diags) from None
-    return Defined(files, tuple(e.op for e in file.entries), tuple(unchecked))
+    methods = tuple(m for e in file.entries for m in e.method)
+    return Defined(files, tuple(e.op for e in file.entries), methods, tuple(unchecked))

@@ -268,7 +268,8 @@ class _Converter:
                 )  # fmt: skip
             case ast.Call(func=f):
                 factor = ast.unparse(f)
-                raise FormulaError(f"'{factor}' is no function", self.span(f), f"a product has its sign: {factor} * (...)")
+                hint = f"a product has its sign: {factor} * (...)"
+                raise FormulaError(f"'{factor}' is no function", self.span(f), hint)
             case ast.Attribute(attr=attr):
                 raise FormulaError(
                     f"attribute '.{attr}' is not allowed", span, "formulas call functions: shape(x), dtype(x)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -42,13 +43,18 @@ def install_methods(library: ModuleType, who: str, replace: bool = False) -> Non
     """Puts the library's methods on Tensor. Raises NameTaken where Tensor has one of that name; `replace` takes it from
     others, but never from tensorplay."""
     names: list[str] = _C._library_methods(library)
+    methods_are_free(names, who, replace)
+    if names:
+        _C._install_methods(library)
+        _methods.update(dict.fromkeys(names, who))
+
+
+def methods_are_free(names: Sequence[str], who: str, replace: bool = False) -> None:
+    """Raises NameTaken where install_methods would: asked before anything is compiled."""
     for name in names:
         owner = _methods.get(name, "tensorplay" if hasattr(_C.Tensor, name) else who)
         if owner != who and (not replace or owner == "tensorplay"):
             raise NameTaken(f"method Tensor.{name}: {who} would take the name from {owner}; choose another")
-    if names:
-        _C._install_methods(library)
-        _methods.update(dict.fromkeys(names, who))
 
 
 def as_members(homes: dict[str, dict[str, Any]], module: str) -> dict[str, Any]:

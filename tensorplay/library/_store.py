@@ -108,7 +108,9 @@ def from_file(path: str, namespace: str | None) -> ModuleType:
     def generate() -> Any:
         from ..codegen.define import define_file
 
-        return define_file(path)
+        made = define_file(path)
+        _names.methods_are_free(made.methods, str(Path(path).resolve()))
+        return made
 
     library = _library(key, generate, sources, (root / "csrc",) if sources or headers else ())
     full = f"tensorplay.library.{name}"
@@ -154,11 +156,18 @@ def _define(
     where: Caller, namespace: str | None, replace: bool,
 ) -> Any:  # fmt: skip
     key = _key(content, (*sources, *headers))
-    library = _library(key, generate, sources, (headers[0].parent,) if headers else ())
+    over = replace or where.interactive
+
+    def free() -> Any:
+        made = generate()
+        _names.methods_are_free(made.methods, str(where), over)
+        return made
+
+    library = _library(key, free, sources, (headers[0].parent,) if headers else ())
     homes = _names.functions(library, where.module)
     function = next(found[name] for found in homes.values() if name in found)
-    _names.claim(namespace or where.module, [name], str(where), key, replace or where.interactive)
-    _names.install_methods(library, str(where), replace or where.interactive)
+    _names.claim(namespace or where.module, [name], str(where), key, over)
+    _names.install_methods(library, str(where), over)
     return function
 
 

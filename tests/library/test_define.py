@@ -460,3 +460,20 @@ def test_lists_are_values_and_results_of_a_composition() -> None:
         compose={"pair": "(x, x + 1)", "dims": "(0, 1)", "out": "[sum(stack(pair, 0), dims), pair[1], topk(x, 2)[0]]"},
     )
     assert [t.tolist() for t in both(tp.tensor([1.0, 2.0]))] == [8.0, [2.0, 3.0], [2.0, 1.0]]
+
+
+def test_a_method_that_is_taken_is_refused_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tensorplay.library import _compile
+
+    monkeypatch.setattr(_compile, "compile_library", lambda *_: pytest.fail("it was compiled"))
+    text = "schema: 1\nops:\n- op: backward\n  family: unary\n  sig: backward(Tensor x) -> Tensor out\n"
+    path = tmp_path / "mine.yaml"
+    path.write_text(text + "  expr: x * 3.25\n  method: true\n  like: {tests: here}\n  doc: A name of Tensor.\n")
+    for make in (
+        lambda: tp.define_op("backward(Tensor x) -> Tensor out", expr="x * 3.25", method=True),
+        lambda: tp.define_ops(str(path)),
+    ):
+        with pytest.raises(NameTaken, match=r"method Tensor\.backward: .* would take the name from tensorplay"):
+            make()
