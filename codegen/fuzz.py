@@ -115,7 +115,7 @@ class Fuzzer:
                         block.pop()
                     lines += block
             text = "\n".join(lines) + "\n"
-            file, diags = load_string(text, self.file.path, self.declared)
+            file, diags = load_string(text, self.file.path, self.declared, self.file.base)
             if diags:
                 raise RuntimeError(f"'{e.op}' does not stand alone:\n{diags.render()}")
             self.small[e.op] = (text, file)
@@ -317,13 +317,12 @@ class Fuzzer:
 
     def judge(self, e: Entry, before: OpFile, edit: Edit) -> Outcome:
         try:
-            after, diags = load_string(edit.text, self.file.path, self.declared)
+            after, diags = load_string(edit.text, self.file.path, self.declared, self.file.base)
             if not diags:
-                only = OpFile(after.path, 1, after.entries, after.source)
                 # Most faults show in the entry itself; its witnesses are asked where it is silent.
                 for among in ({e.op}, {x.op for x in after.entries} - {e.op}):
                     if not any(d.lines & edit.lines for d in diags.items):
-                        check.run(only, diags, among=among)
+                        check.run(after, diags, among=among)
             if diags:
                 diags.render()
                 if any(d.lines & edit.lines for d in diags.items):

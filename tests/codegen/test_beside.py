@@ -193,3 +193,13 @@ def test_kinks_are_found_where_lines_cross(expr: str, at: list[float], tmp_path:
     _, diags, _ = pipeline.checked(str(path))
     found = [float(d.message.partition("input=")[2].partition(",")[0]) for d in diags.items if d.code == "E316"]
     assert sorted(found) == at and len(found) == len(diags)
+
+
+def test_single_edits_of_such_a_file_are_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "schema: 1\nops:\n- op: shares\n  family: composite\n  sig: shares(Tensor x) -> Tensor out\n"
+        "  compose: softmax(x, -1) * mean(x)\n  like: scipy.special.softmax(x, -1) * numpy.mean(x)\n"
+        "  test: {cases: [{x: [2, 3]}]}\n  doc: Shares of each row times the mean.\n"
+    )
+    assert main(["fuzz", "--seed", "3", "--count", "40", "--ops", str(path)]) == 0, capsys.readouterr().out
