@@ -6,6 +6,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from . import _C as _C
+from ._absent import missing as _missing
 from ._C import *  # noqa: F403  types, dtypes, modes and creation
 from ._C import functions as _functions
 
@@ -45,14 +46,6 @@ _LAZY_NAMES = {
     "load": "_files",
     "vmap": "func",
 }
-# What scripts for PyTorch ask for and is not here, and what to do instead.
-_ABSENT = {
-    "compile": "write the formula as one op, with define_op",
-    "cuda": "the CPU is the one device",
-    "jit": "write the formula as one op, with define_op",
-    "optim": "update the tensors under no_grad, as in w -= rate * w.grad",
-}
-
 
 def __getattr__(name: str) -> _Any:
     # Loaded when first asked for, so that importing tensorplay takes milliseconds.
@@ -61,8 +54,7 @@ def __getattr__(name: str) -> _Any:
     elif name in _LAZY:
         value = _importlib.import_module(f"{__name__}.{name}")
     else:
-        hint = f": {_ABSENT[name]}" if name in _ABSENT else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        raise _missing(__name__, name)
     globals()[name] = value
     return value
 

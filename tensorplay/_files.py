@@ -67,22 +67,28 @@ def save(tensors: Mapping[str, Any], f: _File) -> None:
         library.serialize_file(specs, os.fspath(f), metadata=None)
 
 
-def load(f: _File) -> dict[str, Any]:
+def load(f: _File, map_location: Any = None, *, weights_only: bool | None = True) -> dict[str, Any]:
     """Reads the tensors of a safetensors file.
 
     Args:
         f: a path, or a file open for reading bytes.
+        map_location: None or "cpu", where the tensors go in any case.
+        weights_only: True or None: a file holds nothing else.
 
     Returns:
         The tensors by name, each with memory of its own.
 
     Raises:
-        ValueError: the file is not of the format.
+        ValueError: the file is not of the format, or the other arguments ask for what no file holds.
         ImportError: the package safetensors is not installed.
 
     Example:
         >>> tensorplay.load("model.safetensors")["weight"].shape
     """
+    if map_location is not None and str(map_location) != "cpu":
+        raise ValueError(f"load: map_location={map_location!r}: tensors go to the CPU, the one device; leave it out")
+    if weights_only not in (True, None):
+        raise ValueError(f"load: weights_only={weights_only!r}: a file holds arrays alone, no objects; leave it out")
     library = _library("load")
     if hasattr(f, "read"):
         data = f.read()

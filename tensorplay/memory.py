@@ -10,7 +10,16 @@ __all__ = ["reset_peak", "set_cache_limit", "stats", "trim"]
 
 
 def stats() -> dict[str, Any]:
-    """Bytes in use, cached and at the peak, and how many blocks were made since the start."""
+    """What tensors hold, as numbers by name.
+
+    Returns:
+        in_use: bytes of all data blocks alive; large ones as they are rounded up, at most an eighth.
+        cached: bytes of large blocks that wait for reuse.
+        peak: the most `in_use` was when a large block was made, or `stats` was called.
+        allocations, blocks_made: blocks since the start. blocks_live: those alive.
+        cache_limit: the bound of `cached`.
+        Memory that was borrowed from elsewhere (a NumPy array) is not counted.
+    """
     return dict(_C._memory_stats())
 
 

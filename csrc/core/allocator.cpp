@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/block_count.h"
 #include "core/errors.h"
 #if defined(__linux__) && !defined(TP_PORTABLE)
 #include <sys/mman.h>
@@ -264,6 +265,12 @@ Cache& cache() {
   return *c;
 }
 
+std::uint64_t total(const Cache& c) { return c.in_use + inline_bytes; }
+/// Small blocks count without looking here: the next large one, or whoever asks, sees them.
+void note_peak(Cache& c) {
+  if (total(c) > c.peak) c.peak = total(c);
+}
+
 /// Rounds up so that equal-looking requests share blocks: an eighth of the power of two below, at most 12.5 % waste.
 std::size_t rounded(std::size_t bytes) {
   if (bytes < 4096) return (bytes + 63) & ~std::size_t(63);
@@ -304,7 +311,7 @@ void* large_alloc(std::size_t bytes) {
     if (!p) fail(ErrorKind::Memory, "allocation of ", bytes, " bytes failed");
   }
   c.in_use += size;
-  if (c.in_use > c.peak) c.peak = c.in_use;
+  note_peak(c);
   return p;
 }
 
@@ -322,9 +329,10 @@ void large_free(void* p, std::size_t bytes) {
 
 Stats stats() {
   Cache& c = cache();
-  return {c.in_use, c.cached, c.peak, blocks_made};
+  note_peak(c);
+  return {total(c), c.cached, c.peak, blocks_made};
 }
-void reset_peak() { cache().peak = cache().in_use; }
+void reset_peak() { cache().peak = total(cache()); }
 void trim() {
   if (kPooling) trim_small();
   Cache& c = cache();

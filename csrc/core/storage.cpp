@@ -10,6 +10,7 @@
 namespace tp {
 
 std::uint64_t memory::blocks_freed = 0;
+std::uint64_t memory::inline_bytes = 0;
 
 namespace {
 
@@ -18,6 +19,7 @@ constexpr std::size_t kInlineBytes = memory::kSmallMax - kHeader;
 
 void free_inline(Block* b) {
   ++memory::blocks_freed;
+  memory::inline_bytes -= b->nbytes;
   const std::size_t total = kHeader + b->nbytes;
   b->~Block();
   memory::small_free(b, total);
@@ -39,6 +41,7 @@ void free_alias(Block* b) {
 BlockRef make_block(std::size_t nbytes) {
   ++memory::blocks_made;
   if (nbytes <= kInlineBytes) {
+    memory::inline_bytes += nbytes;
     Block* b = new (memory::small_alloc(kHeader + nbytes)) Block;
     b->data = reinterpret_cast<char*>(b) + kHeader;
     b->nbytes = nbytes;

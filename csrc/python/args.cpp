@@ -9,6 +9,8 @@
 
 #include "kernels/linalg.h"
 #include "ops/recursion.h"
+#include "python/op_names.h"
+#include "python/values.h"
 
 namespace tp::python {
 
@@ -119,11 +121,17 @@ bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyO
   return true;
 }
 
+bool is_number_kind(Kind k) {
+  return (k >= Kind::Scalar && k <= Kind::OptBool) && k != Kind::IntList && k != Kind::OptIntList &&
+      k != Kind::SizeList;
+}
+
 std::string describe(PyObject* o) {
   if (o == Py_None) return "None";
   if (is_tensor(o)) {
     std::ostringstream s;
     s << "Tensor " << dtype_name(tensor_of(o)->dtype()) << tensor_of(o)->sizes();
+    if (const char* lost = lost_with(o); lost && tensor_of(o)->dim() == 0) s << " with a " << lost;
     return s.str();
   }
   if (PyTuple_Check(o) || PyList_Check(o)) {
@@ -171,7 +179,7 @@ const char* expected_of(Kind k) {
 
 bool is_bool(PyObject* o) { return PyBool_Check(o) || number_kind(o) == Number::Bool; }
 bool is_scalar(PyObject* o) {
-  if (is_tensor(o)) return tensor_of(o)->dim() == 0 && !tensor_of(o)->requires_grad();
+  if (is_tensor(o)) return tensor_of(o)->dim() == 0 && !lost_with(o);
   return number_kind(o) != Number::None;
 }
 bool is_real(PyObject* o) {
@@ -248,12 +256,29 @@ bool accepts(const Spec& spec, std::size_t i, PyObject* o) {
 
 }  // namespace
 
+const char* lost_with(PyObject* o) {
+  if (!is_tensor(o)) return nullptr;
+  return tensor_of(o)->requires_grad() ? "gradient" : tensor_of(o)->has_tangent() ? "tangent" : nullptr;
+}
+
 void bad_argument(const Spec& spec, std::size_t i, PyObject* got, const char* expected) {
+  if (got && is_number_kind(spec.params[i].kind)) {
+    const char* lost = lost_with(got);
+    if (PyTuple_Check(got) || PyList_Check(got))
+      for (Py_ssize_t k = 0; !lost && k < PySequence_Fast_GET_SIZE(got); ++k)
+        lost = lost_with(PySequence_Fast_GET_ITEM(got, k));
+    const char* name = spec.params[i].name;
+    if (lost)
+      type_error(
+          spec.op, ": ", name, " is a number; the tensor given ", *lost == 'g' ? "requires grad" : "carries a tangent",
+          ", and its ", lost, " would be lost; pass ", name, ".item()",
+          defined_outside(spec.op) ? std::string(", or declare ") + name + " as Tensor in the op" : std::string());
+  }
   const bool lone_number = spec.params[i].kind == Kind::Tensor && got && number_kind(got) != Number::None;
   type_error(spec.op, ": argument '", spec.params[i].name, "' must be ",
              expected ? expected : expected_of(spec.params[i].kind), ", not ",
              got ? describe(got) : std::string("missing"), lone_number ? " (tensorplay.tensor(value) makes one)" : "",
-             "; signature: ", spec.signature);
+             "; signature: ", public_signature(spec));
 }
 
 bool types_match(const Spec& spec, PyObject* const* slots) {
@@ -266,7 +291,7 @@ void parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject*
                 Py_ssize_t nargs, PyObject* kwnames) {
   Problem problem;
   if (!bind(spec, slots, packed, self, args, nargs, kwnames, &problem))
-    type_error(spec.op, ": ", problem.text, "; signature: ", spec.signature);
+    type_error(spec.op, ": ", problem.text, "; signature: ", public_signature(spec));
 }
 
 bool try_parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
@@ -304,19 +329,11 @@ void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* cons
     text << (k || nargs || self ? ", " : "") << PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k)) << "="
          << describe(args[nargs + k]);
   text << "); signatures:";
-  for (const Spec* s : specs) text << "\n  " << s->signature;
+  for (const Spec* s : specs) text << "\n  " << public_signature(*s);
   fail_with(ErrorKind::Type, text.str());
 }
 
 namespace {
-
-// Whether a message says already which op it is about: "add: ...", "add_: ...".
-bool names_op(const char* text, const char* op) {
-  const std::size_t n = std::strlen(op);
-  if (std::strncmp(text, op, n) != 0) return false;
-  const char* after = text + n + (text[n] == '_' ? 1 : 0);
-  return *after == ':' || *after == '(' || *after == ' ';
-}
 
 PyObject* exception_of(ErrorKind kind) {
   switch (kind) {
@@ -342,8 +359,8 @@ PyObject* linalg_error_type() noexcept {
 
 void set_python_error(const char* op) noexcept {
   const auto say = [op](PyObject* type, const char* text) {
-    if (op && !names_op(text, op))
-      PyErr_Format(type, "%s: %s", op, text);
+    if (op)
+      PyErr_SetString(type, public_text(op, text).c_str());
     else
       PyErr_SetString(type, text);
   };
@@ -383,8 +400,8 @@ void name_pending_error(const char* op) noexcept {
         ? PyTuple_GET_ITEM(args.get(), 0)
         : nullptr;
     const char* text = said && PyUnicode_Check(said) ? PyUnicode_AsUTF8(said) : nullptr;
-    if (text && !names_op(text, op)) {
-      const Owned named(Py_BuildValue("(N)", PyUnicode_FromFormat("%s: %s", op, text)));
+    if (text) {
+      const Owned named(Py_BuildValue("(s)", public_text(op, text).c_str()));
       if (named) PyObject_SetAttrString(value, "args", named.get());
     }
     PyErr_Clear();

@@ -1,8 +1,10 @@
 // Python values to C++ values and back: numbers, lists, dtypes, devices, results. Knows no op.
+#include <algorithm>
 #include <cstring>
 
 #include "ops/formula.h"
 #include "python/args.h"
+#include "python/op_names.h"
 #include "python/values.h"
 
 namespace tp::python {
@@ -112,7 +114,7 @@ OperandArg operator_operand_slow(PyObject* o) {
 Scalar to_scalar(const Spec& spec, std::size_t i, PyObject* o) {
   if (TP_LIKELY(o != nullptr)) {
     if (number_kind(o) != Number::None) return scalar_from(o);
-    if (is_tensor(o) && tensor_of(o)->dim() == 0) {
+    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !lost_with(o)) {
       need_values(tensor_of(o), "item");
       return read_element(tensor_of(o)->storage(), 0);
     }
@@ -138,7 +140,7 @@ double to_double(const Spec& spec, std::size_t i, PyObject* o) {
     if (TP_LIKELY(PyFloat_Check(o))) return PyFloat_AS_DOUBLE(o);
     const Number k = number_kind(o);
     if (k != Number::None && k != Number::Complex) return scalar_from(o).to_double();
-    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype())) {
+    if (is_tensor(o) && tensor_of(o)->dim() == 0 && !is_complex(tensor_of(o)->dtype()) && !lost_with(o)) {
       need_values(tensor_of(o), "float");
       return read_element(tensor_of(o)->storage(), 0).to_double();
     }
@@ -216,7 +218,8 @@ std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject*
       tensors.emplace_back();
     else
       type_error(spec.op, ": item ", k, " of argument '", spec.params[i].name, "' must be Tensor",
-                 allow_none ? " or None" : "", ", not ", Py_TYPE(item)->tp_name, "; signature: ", spec.signature);
+                 allow_none ? " or None" : "", ", not ", Py_TYPE(item)->tp_name,
+                 "; signature: ", public_signature(spec));
   }
   return tensors;
 }
@@ -255,13 +258,22 @@ PyObject* wrap_chosen(std::span<const TensorRef> tensors, std::initializer_list<
   return chosen.size() == 1 ? wrap(std::move(chosen[0])) : wrap_list(chosen);
 }
 
+namespace {
+// linalg.svd's results are of the type linalg_svd.
+std::string type_name(const char* op) {
+  std::string name = public_name(op);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+}  // namespace
+
 PyObject* wrap_named(const ResultType& type, std::span<const TensorRef> tensors) {
   if (TP_UNLIKELY(!type.type)) {
     std::vector<PyStructSequence_Field> fields;
     for (const char* f : type.fields) fields.push_back({f, nullptr});
     fields.push_back({nullptr, nullptr});
     // Kept for the life of the process: the type points to the name.
-    const std::string* name = new std::string(std::string("tensorplay.return_types.") + type.op);
+    const std::string* name = new std::string(std::string("tensorplay.return_types.") + type_name(type.op));
     PyStructSequence_Desc desc{name->c_str(), nullptr, fields.data(), int(type.fields.size())};
     type.type = PyStructSequence_NewType(&desc);
     if (!type.type) return nullptr;

@@ -7,6 +7,7 @@
 
 #include "python/creation.h"
 #include "python/module.h"
+#include "python/op_names.h"
 #include "python/saved_hooks.h"
 
 namespace tp::python {
@@ -38,6 +39,7 @@ void fill(PyObject* module) {
   Registry registry;
   register_all(registry);
   register_queries(registry);
+  note_names(registry);
   init_dtypes(module);
   init_modes(module);
   init_nodes(module);

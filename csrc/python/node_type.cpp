@@ -242,7 +242,25 @@ PyObject* saved_attribute(PyObject* self, const char* name) {
   return t.release();
 }
 
+// dir(): with the names of what the node saved, which its class does not know.
+PyObject* node_dir(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Owned plain = import_attr("builtins", "object");
+    const Owned inherited(PyObject_CallMethod(plain.get(), "__dir__", "O", self));
+    Owned names(inherited ? PySet_New(inherited.get()) : nullptr);
+    if (!names) return nullptr;
+    Node* n = as_node(self)->node;
+    for (std::size_t k = 0; n && k < n->saved_count(); ++k)
+      for (const char* prefix : {"_saved_", "_raw_saved_"}) {
+        const Owned name(PyUnicode_FromString((prefix + std::string(n->saved_at(k).name)).c_str()));
+        if (!name || PySet_Add(names.get(), name.get()) < 0) return nullptr;
+      }
+    return PySequence_List(names.get());
+  });
+}
+
 PyMethodDef node_methods[] = {
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nThe name of the backward function."},
     {"register_hook", register_hook, METH_O,
      "register_hook($self, fn, /)\n--\n\nCalls fn(grad_inputs, grad_outputs) after the node ran; may return other "

@@ -5,6 +5,7 @@
 
 #include "kernels/loops.h"
 #include "python/module.h"
+#include "python/op_names.h"
 
 namespace tp::python {
 namespace {
@@ -89,6 +90,7 @@ PyObject* make_op_library(PyModuleDef* definition, int abi, void (*fill)(Registr
     if (!module) host_error();
     auto registry = std::make_unique<Registry>();
     fill(*registry);
+    note_names(*registry);
     // Lives as long as the process: so do the tables it points to.
     Owned capsule(PyCapsule_New(registry.get(), kRegistry, nullptr));
     if (!capsule) host_error();

@@ -160,7 +160,9 @@ PyObject* call_python_inplace(const PythonOp& op, PyObject* self, PyObject* cons
 PyObject* call_inplace_method(const char* op, FastFunction method, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames) {
   if (nargs < 1 || !is_tensor(args[0])) {
-    PyErr_Format(PyExc_TypeError, "%s: the first argument must be a Tensor, not %s", op,
+    std::string name = op;
+    if (name.ends_with("__")) name.pop_back();  // of an entry whose own name ends with one
+    PyErr_Format(PyExc_TypeError, "%s: the first argument must be a Tensor, not %s", name.c_str(),
                  nargs ? Py_TYPE(args[0])->tp_name : "missing");
     return nullptr;
   }

@@ -233,6 +233,17 @@ PyObject* wrap_leaf(TensorRef t, PyObject* flag) {
   return wrap(std::move(t));
 }
 
+namespace {
+// What NumPy's arrays have under this name: no attribute, so that hasattr says so, and what to do instead.
+PyObject* get_absent(PyObject* self, void* said) {
+  return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute %s", Py_TYPE(self)->tp_name,
+                      static_cast<const char*>(said));
+}
+PyGetSetDef absent(const char* name, const char* said) {
+  return {name, get_absent, nullptr, "Absent.", const_cast<char*>(said)};
+}
+}  // namespace
+
 PyGetSetDef tensor_attributes[] = {
     {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
@@ -261,6 +272,8 @@ PyGetSetDef tensor_attributes[] = {
     {"H", get_h, nullptr, "A matrix transposed and conjugated.", nullptr},
     {"real", get_real, nullptr, "The real part.", nullptr},
     {"imag", get_imag, nullptr, "The imaginary part.", nullptr},
+    absent("astype", "'astype': to(dtype) gives the values in another dtype"),
+    absent("copy", "'copy': clone() copies the memory; copy_(other) writes into this one"),
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 

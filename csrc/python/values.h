@@ -10,6 +10,9 @@ inline void need_values(const TensorRef& t, const char* op) {
   if (TP_UNLIKELY(t->is_batched())) refuse_batched_values(op);
 }
 
+/// What would be lost if the tensor were read as a number: "gradient", "tangent"; null: nothing, or no tensor.
+const char* lost_with(PyObject* o);
+
 /// Element `at` (in elements from the first) of `s`, as the number it is.
 Scalar read_element(const Storage& s, std::int64_t at);
 PyObject* python_element(const char* data, Dtype d);

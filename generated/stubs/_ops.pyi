@@ -1046,7 +1046,7 @@ def max_pool3d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence
     """Largest element of each window over the last 3 dimensions; with return_indices also..."""
 
 def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Larger of the two, nan if either is nan; a tie shares the gradient."""
+    """Larger of the two, nan if either is nan; at a tie each gets half of the gradient."""
 
 def mean(input: Tensor, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Arithmetic mean along dim; nan for no elements."""

@@ -763,7 +763,7 @@ class _TensorOps:
     def max(self, other: Tensor) -> Tensor:
         """Largest element of all, along one dimension with its position, or of two tensors; the..."""
     def maximum(self, other: Tensor | Number) -> Tensor:
-        """Larger of the two, nan if either is nan; a tie shares the gradient."""
+        """Larger of the two, nan if either is nan; at a tie each gets half of the gradient."""
     def mean(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Arithmetic mean along dim; nan for no elements."""
     @overload

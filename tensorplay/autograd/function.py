@@ -61,6 +61,12 @@ class FunctionMeta(type):
         return f"<class '{cls.__module__}.{cls.__qualname__}'>"
 
 
+# Said of what has no forward rule, here and of custom ops.
+WITHOUT_FORWARD_MODE = (
+    "Reverse mode needs none: jacrev(f), and jacrev(grad(f)) or autograd.functional.hessian for second derivatives."
+)
+
+
 class Function(_C._FunctionHead, metaclass=FunctionMeta):
     """An operation with a derivative of its own.
 
@@ -126,7 +132,8 @@ class Function(_C._FunctionHead, metaclass=FunctionMeta):
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """One tangent per output, from one tangent per argument of forward."""
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+            f"{ctx._forward_cls.__name__}: You must implement the jvp function for custom autograd.Function to use it "
+            f"with forward mode AD (jvp, jacfwd, hessian): a static method jvp(ctx, *tangents). {WITHOUT_FORWARD_MODE}"
         )
 
     @staticmethod

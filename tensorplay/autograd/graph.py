@@ -243,25 +243,23 @@ def allow_mutation_on_saved_tensors() -> Any:
 # ---- drawing --------------------------------------------------------------------------------------------------------
 
 
-def _describe(node: Any) -> tuple[str, int]:
-    """Label of a node and the bytes it keeps."""
-    label = node.name()
-    saved = 0
+def _describe(node: Any) -> list[str]:
+    """Lines on a node: its name, what it saved, the bytes of that; of a leaf, its dtype and shape."""
     variable = getattr(node, "variable", None)
     if variable is not None:
-        return f"{label}\\n{list(variable.shape)}", 0
-    for attribute in dir(node):
-        if not attribute.startswith("_saved_"):
-            continue
+        return [f"leaf {variable.dtype.name}{list(variable.shape)}"]
+    lines, saved = [node.name()], 0
+    for attribute in sorted(n for n in dir(node) if n.startswith("_saved_")):
         try:
             value = getattr(node, attribute)
-        except RuntimeError:
-            label += f"\\n{attribute[7:]}: freed"
+        except RuntimeError as e:
+            lines.append(f"{attribute[7:]}: {'freed' if 'freed' in str(e) else 'changed since'}")
             continue
-        if isinstance(value, tp.Tensor):
-            saved += value.nbytes
-            label += f"\\n{attribute[7:]}: {list(value.shape)}"
-    return label, saved
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, tp.Tensor):
+                saved += one.nbytes
+                lines.append(f"{attribute[7:]}: {one.dtype.name}{list(one.shape)}")
+    return lines + ([f"saves {saved} B"] if saved else [])
 
 
 def _walk(roots: Iterable[Any]) -> tuple[list[Any], list[tuple[int, int]]]:
@@ -287,9 +285,8 @@ def to_dot(roots: Any) -> str:
     nodes, edges = _walk((roots,) if isinstance(roots, (tp.Tensor, GradientEdge)) else roots)
     lines = ["digraph graph_of_gradients {", '  node [shape=box, fontname="monospace"];']
     for i, node in enumerate(nodes):
-        label, saved = _describe(node)
-        tail = f"\\nsaves {saved} B" if saved else ""
-        lines.append(f'  n{i} [label="{label}{tail}"];')
+        label = "\\n".join(_describe(node)).replace('"', '\\"')
+        lines.append(f'  n{i} [label="{label}"];')
     lines += [f"  n{a} -> n{b};" for a, b in edges]
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -316,11 +313,7 @@ def _svg(nodes: Sequence[Any], edges: Sequence[tuple[int, int]]) -> str:
     from xml.sax.saxutils import escape
 
     depth = _layers(len(nodes), edges)
-    texts = []
-    for node in nodes:
-        label, saved = _describe(node)
-        lines = label.split("\\n")
-        texts.append(lines + ([f"saves {saved} B"] if saved else []))
+    texts = [_describe(node) for node in nodes]
     columns: dict[int, int] = {}
     places = []
     for d in depth:
@@ -360,10 +353,7 @@ def save(roots: Any, path: str) -> None:
         text = to_dot(items)
     else:
         depth = _layers(len(nodes), edges)
-        rows = []
-        for i, node in enumerate(nodes):
-            label, saved = _describe(node)
-            rows.append("  " * min(depth[i], 40) + label.replace("\\n", " ") + (f" saves {saved} B" if saved else ""))
+        rows = ["  " * min(depth[i], 40) + "  ".join(_describe(node)) for i, node in enumerate(nodes)]
         text = "\n".join(rows) + "\n"
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)

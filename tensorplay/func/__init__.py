@@ -9,6 +9,9 @@ tensor([ 3., 12., 27.])
 
 from __future__ import annotations
 
+from typing import NoReturn
+
+from .._absent import missing
 from ._derivatives import grad, grad_and_value, hvp, jvp, linearize, vjp
 from ._jacobians import hessian, jacfwd, jacrev
 from ._tree import stack_trees, tree_leaves, tree_map, unstack_tree
@@ -18,3 +21,7 @@ __all__ = [
     "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "stack_trees", "tree_leaves",
     "tree_map", "unstack_tree", "vjp", "vmap",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing(__name__, name)

@@ -51,7 +51,7 @@ def define_op(sig: str | list[str], **keys: Any) -> _Op: ...
 def define_op(sig: Callable[..., Any]) -> _Op: ...
 @overload
 def define_op(sig: None = None, **keys: Any) -> Callable[[Callable[..., Any]], _Op]: ...
-def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = False, **keys: Any) -> Any:
+def define_op(sig: Any = None, *more: Any, namespace: str | None = None, replace: bool = False, **keys: Any) -> Any:
     """Makes an op from a signature and a formula, or from a Python function.
 
     The op is generated and compiled the first time, by the program that makes the library's own ops, and kept in the
@@ -87,6 +87,10 @@ def define_op(sig: Any = None, *, namespace: str | None = None, replace: bool = 
         >>> swish(tp.tensor([0.0, 1.0]), beta=2.0)
         tensor([0.0000, 0.8808])
     """
+    if more:
+        raise TypeError(
+            f"define_op: takes one argument by place, the signature; the formula goes by name: expr={more[0]!r}"
+        )
     frame = sys._getframe(1)
     if sig is None:
         return lambda function: _from_function(function, namespace, replace, keys)

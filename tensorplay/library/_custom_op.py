@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorplay as tp
 from tensorplay.autograd import Function
+from tensorplay.autograd.function import WITHOUT_FORWARD_MODE
 from tensorplay.autograd.graph import increment_version
 
 from ._schema import Schema, parse
@@ -297,6 +298,12 @@ def _function_of(op: CustomOpDef) -> type[Function]:
                 )
         return (*flat, None)
 
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise NotImplementedError(
+            f"{op._qualname}: a custom_op has no rule for forward mode (jvp, jacfwd, hessian), and none can be "
+            f"registered; a Function with a jvp can have one. {WITHOUT_FORWARD_MODE}"
+        )
+
     def vmap(info: Any, in_dims: tuple[Any, ...], *flat: Any) -> Any:
         layout = flat[-1]
         dims, values = _nested(in_dims[:-1], layout), _nested(flat[:-1], layout)
@@ -308,7 +315,8 @@ def _function_of(op: CustomOpDef) -> type[Function]:
 
     members = {
         "forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
-        "backward": staticmethod(backward), "vmap": staticmethod(vmap), "__module__": __name__,
+        "backward": staticmethod(backward), "jvp": staticmethod(jvp), "vmap": staticmethod(vmap),
+        "__module__": __name__,
     }  # fmt: skip
     made: type[Function] = type(f"{op._namespace}_{op._name}", (Function,), members)
     node: Any = made._backward_cls

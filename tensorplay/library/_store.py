@@ -97,7 +97,16 @@ def from_function(
 
 
 def from_file(path: str, namespace: str | None) -> ModuleType:
+    takes = "it takes the path of a YAML file of ops"
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"define_ops: {takes}, not {type(path).__name__}")
     path = os.fspath(path)
+    if "\n" in path or path.lstrip().startswith(("schema:", "ops:", "{")):
+        raise ValueError(f"define_ops: {takes}, not its text; write that into a file, or use define_op for one op")
+    if not os.path.isfile(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"define_ops: {path} is a folder; {takes}")
+        raise FileNotFoundError(f"define_ops: {path} does not exist; {takes}")
     text = Path(path).read_bytes()
     root = Path(path).resolve().parent
     sources = tuple(sorted(root.glob("csrc/**/*.cpp")))
@@ -134,7 +143,8 @@ def _sources(keys: dict[str, Any], where: Caller) -> tuple[dict[str, Any], tuple
     headers = tuple(base / f for f in files[1])
     for f in (*sources, *headers):
         if not f.is_file():
-            raise DefinitionError(f"define_op: no file {f}; `sources` and `header` are relative to {base}")
+            name = str(keys["sig"]).partition("(")[0].strip("[' ")
+            raise DefinitionError(f"define_op: op '{name}': no file {f}; `sources` and `header` are relative to {base}")
     if len({h.parent for h in headers}) > 1:
         raise DefinitionError("define_op: the files of `header` lie in different folders; put them into one")
     return keys, sources, headers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from .._absent import instead
 from . import functional
 
 __all__ = ["functional"]
@@ -17,4 +18,5 @@ def __getattr__(name: str) -> NoReturn:
     low = name.lower()
     tried = (low, low.removesuffix("loss"), low[:-2] if low[-2:] in ("1d", "2d", "3d") else low)
     function = next((f"; its function is nn.functional.{known[n]}" for n in tried if n in known), "")
-    raise AttributeError(f"nn: no {name!r}: there are no modules here, only functions and tensors{function}")
+    said = instead(__name__, name) or f": there are no modules here, only functions and tensors{function}"
+    raise AttributeError(f"nn: no {name!r}{said}")

@@ -270,3 +270,17 @@ def test_a_multi_grad_hook_waits_for_what_the_pass_runs_alone() -> None:
     w.backward(inputs=[b], retain_graph=True)
     w.backward()
     assert seen == [[True, False], [False, True], [True, False], [False, True], [True, True]]
+
+
+def test_pictures_show_what_is_saved(tmp_path) -> None:
+    w = tp.ones(1000, requires_grad=True)
+    y = (w.exp() * w).sum()
+    assert "_saved_input" in dir(y.grad_fn.next_functions[0][0])
+    for name in ("a.dot", "a.svg", "a.txt"):
+        graph.save(y, str(tmp_path / name))
+        text = (tmp_path / name).read_text()
+        for said in ("MulBackward0", "other: float32[1000]", "saves 8000 B", "saves 4000 B", "leaf float32[1000]"):
+            assert said in text, (name, said)
+        assert "torch" not in text
+    y.backward()
+    assert "freed" in graph.to_dot(y)

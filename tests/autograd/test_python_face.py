@@ -240,3 +240,16 @@ def test_gradcheck_is_a_function_however_its_module_came_in(first: str) -> None:
     code += "assert tp.autograd.gradcheck(tp.sin, (x,)) and tp.autograd.gradgradcheck(tp.sin, (x,))\n"
     code += "from tensorplay.autograd.gradcheck import GradcheckError\n"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_not_here_names_what_is() -> None:
+    for module, name, says in (
+        (tp, "array", "tensor"), (tp, "FloatTensor", "tensor"),
+        (tp, "compile", "define_op"), (tp.nn, "Parameter", "requires_grad"),
+        (tp.func, "value_and_grad", r"grad_and_value\(f\) gives \(gradient, value\)"), (tp.utils, "data", "randperm"),
+        (tp.ones(1), "astype", r"to\(dtype\)"), (tp.ones(1), "copy", "clone"),
+        (tp.nn, "CrossEntropyLoss", "cross_entropy"),
+    ):  # fmt: skip
+        with pytest.raises(AttributeError, match=f"{name}'.*{says}"):
+            getattr(module, name)
+    assert not hasattr(tp.ones(1), "astype") and not hasattr(tp.func, "nothing")

@@ -269,3 +269,36 @@ def test_a_wrong_gradient_of_a_sample_names_the_function() -> None:
     Wrong.gives = (tp.ones(2), None, tp.ones(2))
     with pytest.raises(RuntimeError, match=r"WrongBackward returned an incorrect number .*expected 2, got 3"):
         slope(tp.ones(3, 2))
+
+
+def test_what_has_no_forward_rule_says_what_has() -> None:
+    class Square(tp.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    @tp.library.custom_op("no_forward::square", mutates_args=())
+    def square(x: tp.Tensor) -> tp.Tensor:
+        return tp.from_numpy(x.detach().numpy() ** 2)
+
+    square.register_autograd(
+        lambda ctx, g: 2 * g * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    x = tp.tensor([1.0, 2.0])
+    for f, says in ((Square.apply, "^Square: .*jvp"), (square, "^no_forward::square: .*custom_op")):
+        total = lambda x, f=f: f(x).sum()  # noqa: E731
+        says += r".*jacrev\(grad\(f\)\) or autograd\.functional\.hessian"
+        for call in (tp.func.hessian(total), tp.func.jacfwd(f)):
+            with pytest.raises(NotImplementedError, match=says):
+                call(x)
+        assert tp.func.jacrev(tp.func.grad(total))(x).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+        assert tp.autograd.functional.hessian(total, x).tolist() == [[2.0, 0.0], [0.0, 2.0]]

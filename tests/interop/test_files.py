@@ -84,3 +84,16 @@ def test_pickles() -> None:
     back_g = pickle.loads(pickle.dumps(g))
     assert back_g.initial_seed() == 5
     assert tp.rand(4, generator=g).tolist() == tp.rand(4, generator=back_g).tolist()
+
+
+def test_what_load_takes_of_other_librarys_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    path = tmp_path / "a.safetensors"
+    tp.save({"a": tp.ones(2)}, path)
+    for place in ("cpu", tp.device("cpu"), None):
+        for only in (True, None):
+            assert tp.load(path, map_location=place, weights_only=only)["a"].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="load: map_location='cuda': .*CPU"):
+        tp.load(path, map_location="cuda")
+    with pytest.raises(ValueError, match="load: weights_only=False: .*arrays alone"):
+        tp.load(path, weights_only=False)

@@ -40,3 +40,27 @@ def test_refused(code: str, mark: str, keys: dict[str, Any], monkeypatch: pytest
     assert re.search(r":\d+:\d+: error", text) or not mark, text
     if mark:
         assert any(mark in m or m in mark for m in marked(text) if m), f"{mark!r} is under no caret\n{text}"
+
+
+def test_what_is_no_file_of_ops(tmp_path: Any) -> None:
+    takes = "define_ops: it takes the path of a YAML file of ops"
+    with pytest.raises(ValueError, match=f"{takes}, not its text"):
+        tp.define_ops("schema: 1\nops:\n- op: f\n")
+    with pytest.raises(TypeError, match=f"{takes}, not int"):
+        tp.define_ops(3)  # type: ignore[arg-type]
+    with pytest.raises(IsADirectoryError, match="define_ops: .* is a folder; it takes"):
+        tp.define_ops(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"define_ops: .*none\.yaml does not exist"):
+        tp.define_ops(str(tmp_path / "none.yaml"))
+    with pytest.raises(TypeError, match=r"define_op: .* expr='x \* 2'"):
+        tp.define_op("f(Tensor x) -> Tensor out", "x * 2")  # type: ignore[call-overload]
+    with pytest.raises(DefinitionError, match=r"op 'lone': no file .*none\.cpp"):
+        tp.define_op("lone(Tensor x) -> Tensor out", kernel="lone", sources="none.cpp", vjp={"x": "g"})
+
+
+def test_a_number_that_would_lose_its_gradient(cache: Any) -> None:
+    times = tp.define_op("times_k(Tensor x, *, float k) -> Tensor out", expr="x * k")
+    k = tp.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match=r"times_k: k is a number; .* or declare k as Tensor in the op"):
+        times(tp.ones(2), k=k)
+    assert times(tp.ones(2), k=k.detach()).tolist() == [2.0, 2.0]

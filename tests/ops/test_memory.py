@@ -49,3 +49,17 @@ def test_copy_and_fill_in_place():
     y.copy_(v.expand(3))
     y.sum().backward()
     assert v.grad.tolist() == [3.0]
+
+
+def test_statistics_count_small_tensors_too():
+    before = tp.memory.stats()
+    kept = [tp.ones(3) for _ in range(1000)] + [tp.ones(64) for _ in range(1000)] + [tp.ones(5000)]
+    during = tp.memory.stats()
+    held = sum(t.nbytes for t in kept)
+    assert held <= during["in_use"] - before["in_use"] <= held + 20000 // 8
+    assert during["peak"] >= during["in_use"] and during["blocks_live"] - before["blocks_live"] == 2001
+    del kept
+    after = tp.memory.stats()
+    assert after["in_use"] == before["in_use"] and after["peak"] >= during["in_use"]
+    tp.memory.reset_peak()
+    assert tp.memory.stats()["peak"] < during["in_use"]

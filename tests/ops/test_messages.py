@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,3 +82,93 @@ def test_words_of_messages() -> None:
         tp.linalg.lstsq(TWO, TWO, driver="x")
     with pytest.raises(RuntimeError, match="clamp: min and max are both None"):
         tp.clamp(ONE)
+
+
+K = tp.tensor(0.2, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: F.leaky_relu(ONE, K),
+        lambda: F.leaky_relu(ONE, negative_slope=K),
+        lambda: tp.add(ONE, ONE, alpha=K),
+        lambda: tp.full((2,), K),
+        lambda: F.dropout(ONE, K),
+        lambda: tp.logit(ONE, K),
+        lambda: ONE.new_full((2,), K),
+    ],
+)
+def test_a_number_is_no_tensor_that_requires_grad(wrong: Callable[[], object]) -> None:
+    says = r"requires grad, and its gradient would be lost; pass \w+\.item\(\)"
+    with pytest.raises(TypeError, match=says):
+        wrong()
+    with tp.no_grad(), pytest.raises(TypeError, match=says):
+        wrong()
+
+
+def test_tensors_that_may_stand_for_numbers() -> None:
+    assert F.leaky_relu(-ONE, K.detach()).tolist() == F.leaky_relu(-ONE, 0.2).tolist()
+    for y in (ONE * K, tp.pow(ONE, K), tp.clamp(ONE, K), ONE.masked_fill(ONE > 0, K)):
+        assert y.requires_grad
+    with pytest.raises(TypeError, match="slope is a number; .* carries a tangent, .* lost"):
+        tp.func.jvp(lambda k: F.leaky_relu(ONE, k), (K.detach(),), (tp.tensor(1.0),))
+    with pytest.raises(TypeError, match="gradient would be lost"):
+        tp.func.grad(lambda k: F.leaky_relu(ONE, k).sum())(K.detach())
+    with pytest.raises(RuntimeError, match="vmap"):
+        tp.vmap(lambda k: F.leaky_relu(ONE, k))(ONE)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: F.cross_entropy(tp.ones(2, 3), ONE), r"^cross_entropy: a target of floats .*\[2, 3\]; it has \[2\]"),
+        (lambda: F.cross_entropy(tp.ones(2, 3), tp.tensor([0, 7])), "^cross_entropy: target 7 is out of bounds"),
+        (lambda: F.embedding(TWO, TWO), "^embedding: input must hold integers"),
+        (lambda: F.conv2d(tp.ones(1, 1, 3, 3), tp.ones(1, 1, 3, 3), padding="foo"), "^conv2d: padding must .*'foo'"),
+        (lambda: tp.linalg.solve(tp.ones(2, 3), ONE), r"^linalg\.solve: A must be"),
+        (lambda: tp.linalg.solve(ONE), r"^linalg\.solve: missing argument 'B'; signature: linalg\.solve\(Tensor A"),
+        (lambda: tp.linalg.svd(TWO, driver="x"), r"^linalg\.svd: driver='x'"),
+        (lambda: F.unfold(ONE, 3), "^unfold: input must be"),
+        (lambda: tp.linalg.matrix_norm(TWO, "foo"), "^matrix_norm: ord must be fro, .*; it is foo"),
+        (lambda: tp.linalg.matrix_norm(TWO, 3), "^matrix_norm: ord must be fro, .*; it is 3"),
+    ],
+)
+def test_messages_name_what_was_called(wrong: Callable[[], object], says: str) -> None:
+    with pytest.raises((ValueError, TypeError, RuntimeError, IndexError), match=says):
+        wrong()
+
+
+def test_the_type_of_results_has_the_public_name() -> None:
+    assert type(tp.linalg.svd(TWO)).__name__ == "linalg_svd"
+
+
+def homes() -> list:
+    """The public functions of every home, by name."""
+    places = (tp, tp.nn.functional, tp.linalg, tp.fft, tp.special)
+    tables = (tp._C.functions, tp._C.nn_functional, tp._C.linalg, tp._C.fft, tp._C.special)
+    return [
+        (f"{place.__name__}.{name}", getattr(place, name))
+        for place, table in zip(places, tables, strict=True)
+        for name in sorted(dir(table))
+        if not name.startswith("_") and hasattr(place, name)
+    ]
+
+
+def test_no_message_shows_an_internal_name() -> None:
+    public = {name.rpartition(".")[2] for name, _ in homes()}
+    internal = {n for n in dir(tp._C.internal) if not n.startswith("_")} - public
+    odd = tp.ones(2, 3, 1, 2, 1, 3)
+    seen, leaks = 0, []
+    for name, f in homes():
+        for n in range(1, 6):
+            for values in ([odd] * n, [tp.ones(0)] * n, [TWO, *["bog"] * (n - 1)], [TWO, *[-7] * (n - 1)], ["no"] * n):
+                try:
+                    f(*values)
+                except Exception as e:
+                    seen += 1
+                    words = set(re.findall(r"\b([A-Za-z_][\w.]*)(?=: |\(Tensor)", str(e)))
+                    if {w.rstrip("_") for w in words - public} & internal or any(w.endswith("__") for w in words):
+                        leaks.append(f"{name}: {str(e).splitlines()[0]}")
+    assert seen > 5000
+    assert not leaks, "\n".join(leaks)

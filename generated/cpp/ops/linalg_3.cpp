@@ -291,7 +291,8 @@ GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_
 //   given = A if dtype == None else cast(A, dtype_or(dtype, A))
 //   narrow = dtype(given) == "f16" or dtype(given) == "bf16"
 //   moved = movedim(cast(given, "f32") if narrow else given, dim, (-2, -1))
-//   value = amax(linalg_svdvals(moved), (-1,)) if ord == 2 else amin(linalg_svdvals(moved), (-1,)) if ord == -2 else amax(sum(abs(moved), (-2,)), (-1,)) if ord == 1 else amin(sum(abs(moved), (-2,)), (-1,)) if ord == -1 else amax(sum(abs(moved), (-1,)), (-1,)) if ord == inf else amin(sum(abs(moved), (-1,)), (-1,)) if ord == -inf else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number")
+//   number = ord == 2 or ord == -2 or ord == 1 or ord == -1 or ord == inf or ord == -inf
+//   value = amax(linalg_svdvals(moved), (-1,)) if ord == 2 else amin(linalg_svdvals(moved), (-1,)) if ord == -2 else amax(sum(abs(moved), (-2,)), (-1,)) if ord == 1 else amin(sum(abs(moved), (-2,)), (-1,)) if ord == -1 else amax(sum(abs(moved), (-1,)), (-1,)) if ord == inf else amin(sum(abs(moved), (-1,)), (-1,))
 //   kept = restore_dims(value, shape(A), dim, False) if keepdim else value
 //   out = cast(kept, dtype(given)) if narrow else kept
 
@@ -306,16 +307,20 @@ V matrix_norm_compose(const V& A, const Scalar& ord, const Dims& dim, bool keepd
   const auto narrow = (ops::dtype(given) == Dtype::F16) || (ops::dtype(given) == Dtype::BF16);
   const auto moved = movedim((narrow ? cast(given, Dtype::F32) : V(given)), dim, Dims{std::int64_t(-2),
       std::int64_t(-1)});
+  const auto number = (ord.to_double() == std::int64_t(2)) || (ord.to_double() == std::int64_t(-2))
+      || (ord.to_double() == std::int64_t(1)) || (ord.to_double() == std::int64_t(-1)) || (ord.to_double() ==
+      std::numeric_limits<double>::infinity()) || (ord.to_double() == (-std::numeric_limits<double>::infinity()));
+  if (TP_UNLIKELY(!(number)))
+    refuse(kMatrixNormSchema.name, ErrorKind::Runtime, "ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is {}",
+        {ord});
   const auto value = (ord.to_double() == std::int64_t(2) ? amax(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
       : (ord.to_double() == std::int64_t(-2) ? amin(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false)
       : (ord.to_double() == std::int64_t(1) ? amax(sum(abs(moved), Dims{std::int64_t(-2)}, false, std::nullopt),
       Dims{std::int64_t(-1)}, false) : (ord.to_double() == std::int64_t(-1) ? amin(sum(abs(moved),
       Dims{std::int64_t(-2)}, false, std::nullopt), Dims{std::int64_t(-1)}, false) : (ord.to_double() ==
       std::numeric_limits<double>::infinity() ? amax(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt),
-      Dims{std::int64_t(-1)}, false) : (ord.to_double() == (-std::numeric_limits<double>::infinity())
-      ? amin(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, false)
-      : refused(moved,
-      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another number"))))))));
+      Dims{std::int64_t(-1)}, false) : amin(sum(abs(moved), Dims{std::int64_t(-1)}, false, std::nullopt),
+      Dims{std::int64_t(-1)}, false))))));
   const auto kept = (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
   return (narrow ? cast(kept, ops::dtype(given)) : V(kept));
 }
@@ -333,7 +338,8 @@ TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bo
 //   given = A if dtype == None else cast(A, dtype_or(dtype, A))
 //   narrow = dtype(given) == "f16" or dtype(given) == "bf16"
 //   moved = movedim(cast(given, "f32") if narrow else given, dim, (-2, -1))
-//   value = vector_norm(moved, 2, (-2, -1)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,)) if ord == "nuc" else refused(moved, "matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word")
+//   word = ord == "fro" or ord == "nuc"
+//   value = vector_norm(moved, 2, (-2, -1)) if ord == "fro" else sum(linalg_svdvals(moved), (-1,))
 //   kept = restore_dims(value, shape(A), dim, False) if keepdim else value
 //   out = cast(kept, dtype(given)) if narrow else kept
 
@@ -347,10 +353,13 @@ V matrix_norm_1_compose(const V& A, std::string_view ord, const Dims& dim, bool 
   const auto narrow = (ops::dtype(given) == Dtype::F16) || (ops::dtype(given) == Dtype::BF16);
   const auto moved = movedim((narrow ? cast(given, Dtype::F32) : V(given)), dim, Dims{std::int64_t(-2),
       std::int64_t(-1)});
+  const auto word = (ord == std::string_view("fro")) || (ord == std::string_view("nuc"));
+  if (TP_UNLIKELY(!(word)))
+    refuse(kMatrixNorm1Schema.name, ErrorKind::Runtime, "ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is {}",
+        {ord});
   const auto value = (ord == std::string_view("fro") ? vector_norm(moved, Scalar(std::int64_t(2)),
-      Dims{std::int64_t(-2), std::int64_t(-1)}, false, std::nullopt) : (ord == std::string_view("nuc")
-      ? sum(linalg_svdvals(moved), Dims{std::int64_t(-1)}, false, std::nullopt) : refused(moved,
-      std::string_view("matrix_norm: ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2; it is another word"))));
+      Dims{std::int64_t(-2), std::int64_t(-1)}, false, std::nullopt) : sum(linalg_svdvals(moved),
+      Dims{std::int64_t(-1)}, false, std::nullopt));
   const auto kept = (keepdim ? restore_dims(value, shape(A), dim, false) : V(value));
   return (narrow ? cast(kept, ops::dtype(given)) : V(kept));
 }

@@ -233,6 +233,9 @@ constexpr OpSchema kCrossEntropySchema{"cross_entropy",
 template <class V>
 V cross_entropy_compose(const V& input, const V& target, const V& weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing) {
+  if (TP_UNLIKELY(!((!(is_floating(target))) || (shape(target) == shape(input)))))
+    refuse(kCrossEntropySchema.name, ErrorKind::Value,
+        "a target of floats holds probabilities and must have the sizes of input, {}; it has {}. Class indices are integers: target.long()", {shape(input), shape(target)});
   return (is_floating(target) ? cross_entropy_probs(input, target, weight, reduction, label_smoothing)
       : std::get<0>(cross_entropy_index(input, target, weight, ignore_index, reduction, label_smoothing)));
 }
