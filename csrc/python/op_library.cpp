@@ -70,7 +70,16 @@ PyObject* install_methods(PyObject*, PyObject* library) {
   });
 }
 
+// (name of an entry) -> what messages call it.
+PyObject* public_name_of(PyObject*, PyObject* entry) {
+  return guarded([&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(entry);
+    return name ? PyUnicode_FromString(public_name(name).c_str()) : nullptr;
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_public_name", public_name_of, METH_O, "The name of an entry of ops.yaml in messages."},
     {"_library_functions", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(library_functions)),
      METH_FASTCALL, "The functions of an op library, by home and name, as members of the named module."},
     {"_library_methods", library_methods, METH_O, "Names of the Tensor methods of an op library."},

@@ -65,6 +65,11 @@ class Op:
             place = getattr(place, part)
         return getattr(place, self.name)
 
+    @property
+    def called(self) -> tuple[str, ...]:
+        """Its names in messages: of the public function that an internal entry stands behind, and of methods."""
+        return (str(tp._C._public_name(self.name)), *self.methods, *self.inplace)
+
     def inplace_form(self, name: str) -> Callable[..., Any]:
         """The in-place form under a name: a method of Tensor, or a function of the op's home."""
         if hasattr(tp.Tensor, name):

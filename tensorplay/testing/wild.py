@@ -62,7 +62,7 @@ def draw_call(op: Op, seed: int, index: int, right: bool) -> Call | None:
     given = plain(sample, {k: tensor(v) for k, v in sample.given.items()})
     if dtype in ("bf16", "f32"):  # bfloat16 is drawn as float32; values that a row spells out are float64
         given = {k: _floats_as(v, getattr(tp, FLOATS[dtype])) for k, v in given.items()}
-    names = (op.name, *op.methods, *op.inplace)
+    names = op.called
     call = Call(op, op.function, [], {}, right, sample, dtype, odd, names)
     if right:
         given = {k: _laid_out(v, pick) for k, v in given.items()}
