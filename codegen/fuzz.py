@@ -63,6 +63,7 @@ class Fuzzer:
             batches={e.batch: "" for e in file.entries if e.batch},
             parameters=scanned.parameters if scanned else {},
             functions=scanned.functions if scanned else {},
+            scanned=True,
         )
         self.small: dict[str, tuple[str, OpFile]] = {}
         self.called = {e.op: set().union(*map(called, e.overloads)) for e in file.entries}

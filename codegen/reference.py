@@ -364,6 +364,8 @@ def tensor(
     turned = case.dtype in DTYPE_GROUPS["complex"] or (dtype is not None and np.issubdtype(dtype, np.complexfloating))
     if turned and kind not in ("unit", "simplex"):
         x = x + 1j * rng.uniform(-1, 1, shape)
+        if case.dtype and case.dtype not in DTYPE_GROUPS["complex"]:
+            x = x.real
     return np.asarray(x, dtype=NP_DTYPE[case.dtype] if case.dtype else None)
 
 

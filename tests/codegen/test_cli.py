@@ -14,6 +14,7 @@ from codegen.fuzz import Fuzzer
 from codegen.model import OpFile
 from codegen.mutate import mutate_file
 from codegen.pipeline import checked, renders
+from codegen.resolve import load_string
 
 GOOD = Path(__file__).parent / "cases" / "good.yaml"
 
@@ -130,6 +131,15 @@ def test_fuzz_sees_a_blind_checker(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr("codegen.check.run", lambda *_, **__: [])
     assert Fuzzer(file, 0).run(150) == 1
     assert "silent" in capsys.readouterr().out
+
+
+def test_fuzz_knows_which_kernels_there_are() -> None:
+    fuzzer = Fuzzer(model(GOOD), 0)
+    text = GOOD.read_text()
+    assert not load_string(text, declared=fuzzer.declared)[1]
+    line = text[: text.index("kernel: matmul")].count("\n") + 1
+    _, diags = load_string(text.replace("kernel: matmul", "kernel: matmlu"), declared=fuzzer.declared)
+    assert [(d.code, d.loc.line) for d in diags.items] == [("E404", line)], diags.render()
 
 
 def test_the_catalogue_tells_entries_from_names_written_by_hand(
