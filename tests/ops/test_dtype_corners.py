@@ -135,7 +135,7 @@ def test_softmax_in_the_dtype_asked_for() -> None:
         assert f(z, 0, dtype=tp.float64).tolist() == pytest.approx(f(z.real.double(), 0).tolist())
         assert f(tp.tensor([1.0, 2.0]), 0, dtype=tp.complex64).dtype == tp.complex64
         assert f(tp.tensor([1, 2]), 0, dtype=tp.float16).dtype == tp.float16
-        with pytest.raises(TypeError, match="softmax"):
+        with pytest.raises(TypeError, match=f"^{f.__name__}: dtype"):
             f(tp.tensor([1.0]), 0, dtype=tp.int32)
 
 
