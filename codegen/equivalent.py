@@ -13,7 +13,7 @@ from .check import ElementwiseCheck
 from .check_structured import _CaseCheck, cases_of
 from .errors import Diagnostics
 from .functions import Unavailable
-from .model import Diff, Entry, Formula, Overload, Signature
+from .model import Deriv, Diff, Entry, Formula, Overload, Signature
 from .reference import World, case_inputs, elementwise_inputs, rng_for
 
 # What an entry may choose freely: nothing else in the file says what it ought to be.
@@ -70,7 +70,8 @@ def _overload(a: Entry, x: Overload, b: Entry, y: Overload, wa: World, wb: World
     rename = {r.name: q.name for r, q in zip(x.sig.results, y.sig.results, strict=True)}
     if x.kernel != y.kernel and not (x.compose and y.compose and y.kernel is None):
         out.append("kernel")
-    if tuple(rename[r] for r in x.nondiff_results) != y.nondiff_results:
+    still = all(d.kind is Diff.NONDIFF for o in (x, y) for d in o.deriv.values())  # then no result carries a gradient
+    if not still and tuple(rename[r] for r in x.nondiff_results) != y.nondiff_results:
         out.append("nondiff")
     if (x.inlined is None) != (y.inlined is None) or bool(x.compose) != bool(y.compose):
         return [*out, "expr"]
@@ -86,6 +87,8 @@ def _overload(a: Entry, x: Overload, b: Entry, y: Overload, wa: World, wb: World
         out.append("shape")
     for name in x.deriv:
         d, e = x.deriv[name], y.deriv.get(name)
+        if e is not None and _is_zero(d) and _is_zero(e):
+            continue
         if (
             (
                 e is None
@@ -109,6 +112,10 @@ def _overload(a: Entry, x: Overload, b: Entry, y: Overload, wa: World, wb: World
             ):
                 out.append("tangent")
     return out
+
+
+def _is_zero(d: Deriv) -> bool:
+    return d.kind is Diff.ZERO or (d.formula is not None and d.formula.node == F.Num(0))
 
 
 def _same_formula(

@@ -781,7 +781,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: dtype | Non
     """Hann window, the square of a sine."""
 
 def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Unit step, 0 below zero, 1 above and the element of values at zero."""
+    """Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is..."""
 
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements lie in each of so many equal intervals from min to max, by default..."""

@@ -574,9 +574,9 @@ class _TensorOps:
     def hardshrink(self, lambd: float = 0.5) -> Tensor:
         """The element where its magnitude exceeds lambd, zero elsewhere."""
     def heaviside(self, values: Tensor | Number) -> Tensor:
-        """Unit step, 0 below zero, 1 above and the element of values at zero."""
+        """Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is..."""
     def heaviside_(self, values: Tensor | Number) -> Tensor:
-        """Unit step, 0 below zero, 1 above and the element of values at zero."""
+        """Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is..."""
     def histc(self, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
         """How many elements lie in each of so many equal intervals from min to max, by default..."""
     @overload

@@ -37,7 +37,7 @@ OPS = [
         out=True,
         domains={"input": (-3.0, 3.0), "values": (-3.0, 3.0)},
         forms=[
-            Form(args=(("input", "Tensor"), ("values", "Tensor")), results=("out",), like="numpy.heaviside", kind="name"),
+            Form(args=(("input", "Tensor"), ("values", "Tensor")), results=("out",), diff=("input", "values"), saved=("input",), like="numpy.heaviside", kind="name"),
         ],
     ),
     Op(

@@ -21,7 +21,7 @@ OPS = [
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
         cases=({"input1": {"shape": (4,)}, "input2": {"shape": (4,)}, "target": {"values": (1.0, -1.0, 1.0, -1.0)}},),
         forms=[
-            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), like="numpy.mean(numpy.maximum(0, margin - target * (input1 - input2)))", kind="expr"),
+            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2", "target"), like="numpy.mean(numpy.maximum(0, margin - target * (input1 - input2)))", kind="expr"),
         ],
     ),
     Op(

@@ -114,7 +114,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"input": {"shape": (4,)}, "target": {"values": (1.0, -1.0, 1.0, -1.0)}},),
         forms=[
-            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input",), like="numpy.mean(numpy.logaddexp(0, -target * input))", kind="expr"),
+            Form(args=(("input", "Tensor"), ("target", "Tensor"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input", "target"), like="numpy.mean(numpy.logaddexp(0, -target * input))", kind="expr"),
         ],
     ),
     Op(

@@ -8,6 +8,7 @@ OPS = [
     Op(
         name="sgn",
         elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("sgn",),
         inplace=("sgn_",),
         out=True,

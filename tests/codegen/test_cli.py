@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.check import run
 from codegen.cli import main
 from codegen.fuzz import Fuzzer
 from codegen.model import OpFile
@@ -184,3 +185,14 @@ def test_a_pack_shadows_nothing_that_its_files_import(root: Path) -> None:
     project = (root / "codegen" / "templates" / "pack" / "pyproject.toml.j2").read_text()
     requires = re.findall(r'"([a-z0-9-]+)>=', project)
     assert {{"pyyaml": "yaml"}.get(r, r.replace("-", "_")) for r in requires} <= NEEDED
+
+
+def test_a_derivative_in_halves_is_compared(root: Path) -> None:
+    """Halves are too coarse for differences; their formulas are compared in double."""
+    text = (root / "ops.yaml").read_text()
+    right = "vjp: {input: 'sum_to(where(input == other, zeros_like(g), g), shape(input))'}"
+    for formula, codes in ((right, []), (right.replace("zeros_like(g), g", "g, zeros_like(g)"), ["E311"])):
+        assert right in text
+        file, diags = load_string(text.replace(right, formula))
+        run(file, diags, only="nextafter_half")
+        assert [d.code for d in diags.items] == codes, diags.render()

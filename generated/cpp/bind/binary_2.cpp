@@ -461,11 +461,16 @@ PyMethodDef functions_top[] = {
      "heaviside(input, values)\n"
      "--\n"
      "\n"
-     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is that\n"
+     "of values.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  values: Tensor"},
+     "  values: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0\n"
+     "  d values = where(input == 0, 1, 0)"},
     {"hypot", fast(hypot_function), METH_FASTCALL | METH_KEYWORDS,
      "hypot(input, other)\n"
      "--\n"
@@ -719,17 +724,22 @@ PyMethodDef methods[] = {
      "heaviside($self, values)\n"
      "--\n"
      "\n"
-     "Unit step, 0 below zero, 1 above and the element of values at zero.\n"
+     "Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is that\n"
+     "of values.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  values: Tensor"},
+     "  values: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = 0\n"
+     "  d values = where(input == 0, 1, 0)"},
     {"heaviside_", fast(heaviside_inplace), METH_FASTCALL | METH_KEYWORDS,
      "heaviside_($self, values)\n"
      "--\n"
      "\n"
-     "Unit step, 0 below zero, 1 above and the element of values at zero. In place: self is\n"
-     "overwritten and returned."},
+     "Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is that\n"
+     "of values. In place: self is overwritten and returned."},
     {"hypot", fast(hypot_method), METH_FASTCALL | METH_KEYWORDS,
      "hypot($self, other)\n"
      "--\n"

@@ -64,6 +64,16 @@ void heaviside(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::heaviside(input[i], values[i]);
 }
 
+// heaviside, gradient of values: strong_mul(where(input == 0, 1, 0), g)
+template <class T>
+void heaviside_vjp_values(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] == T(0), g[i], T(0));
+}
+
 // hermite_h: out = hermite_h(x, degree, order)
 template <class T>
 void hermite_h(std::int64_t n, char* const* data, const Scalar* params) {
@@ -484,6 +494,7 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_other<float>, gamma_density_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, heaviside_vjp_values<float>, heaviside_vjp_values<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hermite_h<float>, hermite_h<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hermite_h_vjp_x<float>, hermite_h_vjp_x<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, hermite_he<float>, hermite_he<double>, nullptr, nullptr}},

@@ -18,6 +18,7 @@ enum : int {
   kGammaDensityVjpOther,
   kGcd,
   kHeaviside,
+  kHeavisideVjpValues,
   kHermiteH,
   kHermiteHVjpX,
   kHermiteHe,
@@ -242,11 +243,18 @@ TensorRef gcd_out(const TensorRef& input, const TensorRef& other, const TensorRe
 
 // heaviside(Tensor input, Tensor values) -> Tensor out
 //   out = heaviside(input, values)
+//   d input = 0
+//   d values = where(input == 0, 1, 0)
+//   saves: input
 
 namespace {
-constexpr OpSchema kHeavisideSchema{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1, Amp::Keep,
-    true};
-constexpr ElementwiseSpec kHeavisideSpec{&kHeavisideSchema, 2};
+constexpr ElementwiseSpec kHeavisideSpec{&HeavisideBackward::schema_v1, 2};
+constexpr ElementwiseSpec kHeavisideVjpValuesSpec{&HeavisideBackward::schema_v1, 2};
+
+TensorRef heaviside_vjp_values(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kHeavisideVjpValuesSpec, loops[kHeavisideVjpValues], {&g, &input})) return fast;
+  return where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, number<TensorRef>(Scalar(std::int64_t(0))));
+}
 
 TP_COLD TensorRef heaviside_batched(const TensorRef& input, const TensorRef& values) {
   const batch::Broadcast in({&input, &values});
@@ -254,9 +262,16 @@ TP_COLD TensorRef heaviside_batched(const TensorRef& input, const TensorRef& val
 }
 
 TP_COLD TensorRef heaviside__batched(const TensorRef& input, const TensorRef& values) {
-  const batch::InPlace in(kHeavisideSchema, {&input, &values});
+  const batch::InPlace in(HeavisideBackward::schema_v1, {&input, &values});
   ops::heaviside_(in[0], in[1]);
   return input;
+}
+
+TP_COLD void heaviside_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& values) {
+  TensorRef sum;
+  if (wiring::tangent(values))
+    sum = plus(std::move(sum), heaviside_vjp_values(wiring::tangent(values), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
 }
 }  // namespace
 
@@ -267,30 +282,74 @@ TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
   if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside_batched(input, values);
   TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
+  if (wiring::records(input, values)) {
+    auto node = make_node<HeavisideBackward>();
+    HeavisideBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, values);
+    if (values->requires_grad()) back.save(0, input);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
+    wiring::each_level({&input, &values}, {}, [&] { heaviside_set_tangent(out, input, values); });
   return out;
 }
 TensorRef heaviside_(const TensorRef& input, const TensorRef& values) {
   if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside__batched(input, values);
-  wiring::check_inplace(kHeavisideSchema, input, false);
+  const bool record = wiring::records(input, values);
+  wiring::check_inplace(HeavisideBackward::schema_v1, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &values}))
+    dual = heaviside(wiring::before_change(input, input), wiring::before_change(values, input));
+  Ref<HeavisideBackward> node;
+  if (record) {
+    node = make_node<HeavisideBackward>();
+    HeavisideBackward& back = *node;
+    back.set_output(input->storage());
+    back.set_input(0, input);
+    back.set_input(1, values);
+    if (values->requires_grad()) back.save(0, wiring::copied(input));
+  }
   kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], input->storage(), {&input->storage(),
       &values->storage()});
-  wiring::finish_inplace(input, nullptr);
+  wiring::finish_inplace(input, node);
+  if (dual) wiring::take_tangents(input, dual);
   return input;
 }
 TensorRef heaviside_out(const TensorRef& input, const TensorRef& values, const TensorRef& out_) {
   if (TP_UNLIKELY(batch::any(input, values, out_)))
-    return batch::assign_out(kHeavisideSchema, out_, heaviside(input, values));
-  wiring::check_out(kHeavisideSchema, out_, {&input, &values});
+    return batch::assign_out(HeavisideBackward::schema_v1, out_, heaviside(input, values));
+  wiring::check_out(HeavisideBackward::schema_v1, out_, {&input, &values});
   const Storage* const operands[] = {&input->storage(), &values->storage()};
-  if (kernels::broadcast_shapes(kHeavisideSchema.name, operands) == out_->sizes()) {
+  if (kernels::broadcast_shapes(HeavisideBackward::schema_v1.name, operands) == out_->sizes()) {
     kernels::elementwise_into(kHeavisideSpec, loops[kHeaviside], out_->storage(), {&input->storage(),
         &values->storage()});
     wiring::finish_inplace(out_, nullptr);
   } else {
-    wiring::write_out(kHeavisideSchema, out_, heaviside(input->storage(), values->storage()));
+    wiring::write_out(HeavisideBackward::schema_v1, out_, heaviside(input->storage(), values->storage()));
   }
   return out_;
+}
+GradVec HeavisideBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(kernels::elementwise(kHeavisideVjpValuesSpec, loops[kHeavisideVjpValues], {&g, &saved(0)}),
+        input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec HeavisideBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(heaviside_vjp_values(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
 }
 
 // hermite_h(Tensor x, Tensor degree, int order) -> Tensor out

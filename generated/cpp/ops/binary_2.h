@@ -22,6 +22,21 @@ class TP_API GammaDensityBackward final : public FuncOp<GammaDensityBackward, 2,
   TP_NODE_DISPOSE(GammaDensityBackward)
 };
 
+// heaviside(Tensor input, Tensor values) -> Tensor out
+class TP_API HeavisideBackward final : public FuncOp<HeavisideBackward, 2, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"heaviside", "heaviside(Tensor input, Tensor values) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "HeavisideBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"input"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{0};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(HeavisideBackward)
+};
+
 // hermite_h(Tensor x, Tensor degree, int order) -> Tensor out
 class TP_API HermiteHBackward final : public FuncOp<HermiteHBackward, 2, 2> {
  public:

@@ -62,6 +62,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"FminBackward", &FminBackward::schema_v1, []() -> NodeRef { return make_node<FminBackward>(); }},
     {"FmodBackward", &FmodBackward::schema_v1, []() -> NodeRef { return make_node<FmodBackward>(); }},
     {"GammaDensityBackward", &GammaDensityBackward::schema_v1, []() -> NodeRef { return make_node<GammaDensityBackward>(); }},
+    {"HeavisideBackward", &HeavisideBackward::schema_v1, []() -> NodeRef { return make_node<HeavisideBackward>(); }},
     {"HermiteHBackward", &HermiteHBackward::schema_v1, []() -> NodeRef { return make_node<HermiteHBackward>(); }},
     {"HermiteHeBackward", &HermiteHeBackward::schema_v1, []() -> NodeRef { return make_node<HermiteHeBackward>(); }},
     {"HuberBackward", &HuberBackward::schema_v1, []() -> NodeRef { return make_node<HuberBackward>(); }},
