@@ -349,7 +349,7 @@ double zeta(double s, double q) {
 
 double polynomial(Polynomials family, double x, double n_, double k_) {
   constexpr int kMost = 16;
-  if (x != x || n_ != n_ || k_ > kMost) return kNan;
+  if (x != x || n_ != n_ || !(k_ >= 0 && k_ <= kMost)) return kNan;
   const int k = int(k_);
   const double n = std::trunc(n_);
   if (n < 0 || n < k) return 0;

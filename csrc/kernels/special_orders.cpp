@@ -173,7 +173,8 @@ double igamma_order(double a, double x, int order) {
 }
 
 double gamma_density(double a, double x, int order) {
-  if (a != a || !(x >= 0) || order < 0 || order >= kMost) return kNan;
+  constexpr double kLeast = -1e5;  // each whole number below zero is a step; derivatives of igamma go a few
+  if (a != a || (a < kLeast && a != -kInf) || !(x >= 0) || order < 0 || order >= kMost) return kNan;
   if (x == 0) return a > 1 ? 0 : a == 1 && order == 0 ? 1 : a > 0 ? alternating(order) * kInf : kNan;
   if (x == kInf || std::fabs(a) == kInf) return std::fabs(a) == x ? kNan : a < 0 ? kNan : 0;
   Series out = gamma_factor(a, x, order);

@@ -184,3 +184,17 @@ def test_chebyshev_polynomials_of_the_third_and_fourth_kind():
         w = np.sin((n + 0.5) * angle) / np.sin(angle / 2)
         np.testing.assert_allclose(S.chebyshev_polynomial_v(x, n).numpy(), v, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(S.chebyshev_polynomial_w(x, n).numpy(), w, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [-1, -(2**31), -(2**63), 17, 2**40])
+@pytest.mark.parametrize("family", ["chebyshev_t", "chebyshev_u", "hermite_h", "laguerre_l", "legendre_p"])
+def test_polynomials_have_no_derivative_of_such_an_order(family: str, order: int) -> None:
+    x, n = tp.tensor([0.3, -2.0]), tp.tensor([20.0, 3.0])
+    assert getattr(tp._C.internal, family)(x, n, order).isnan().all()
+
+
+def test_the_density_of_gamma_far_below_zero_ends() -> None:
+    a, x = tp.tensor([-9e18, -2.0**31, -0.5], dtype=tp.float64), tp.tensor([1.1, 2.0, 1.0], dtype=tp.float64)
+    got = tp._C.internal.gamma_density(a, x, 0).tolist()
+    assert math.isnan(got[0]) and math.isnan(got[1])
+    assert got[2] == pytest.approx(float(mpmath.exp(-1) / mpmath.gamma(-0.5)), rel=1e-14)
