@@ -26,7 +26,7 @@ def form_of(op: Op) -> Callable[..., Any] | None:
 
 
 def check_draws(op: Op, form: Callable[..., Any]) -> None:
-    """The largest distance of the two distribution functions, by Kolmogorov and Smirnov; it bounds whole numbers too."""
+    """The largest distance of the two distribution functions (Kolmogorov, Smirnov); it bounds whole numbers too."""
     seen = 0
     for s in samples(op):
         many = _many(s)
