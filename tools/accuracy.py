@@ -1,4 +1,5 @@
-"""Measures the largest error of every elementwise function against mpmath and writes docs/accuracy.md.
+"""Measures the largest error of every elementwise function against mpmath, and of sums that cancel against exact ones;
+writes docs/accuracy.md and its plot, docs/accuracy.png.
 
 Run with the built package on the path: PYTHONPATH=build/dev/site:. python tools/accuracy.py [--points N]
 Errors are in units of the last place (ulp) of the exact value, for float32 and float64.
@@ -11,6 +12,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,17 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = """# Accuracy
 
 The largest error found of every elementwise function, in units of the last place (ulp) of the exact value, at {points}
-random points each: of the interval its tests use, of [-10, 10], and of magnitudes from tiny to huge. 0.5 is correct
-rounding. Exact values are mpmath's with 50 digits. `python tools/accuracy.py` measures and writes this page;
-tests/core/ulp looks at the vector code itself, at every float32 if asked.
+random points each: of the interval its tests use, of [-10, 10], of magnitudes from tiny to huge, and of all bit patterns
+of the format alike. 0.5 is correct rounding. Exact values are mpmath's with 50 digits. `python tools/accuracy.py`
+measures and writes this page; tests/core/ulp looks at the vector code itself, at every float32 if asked.
 
 Near a zero of the function the error in ulp of the value has no bound where the argument's own rounding decides; such a
-row says `root`, and its error is taken relative to the function's size beside the zero.
+row says `root`, and its error is taken relative to the function's size beside the zero. Where a name has few points
+besides (what mpmath sums term by term), huge arguments are left out.
 
-Known outliers: `tanhshrink` is x - tanh x, which cancels near 0, and `logit` a difference of logarithms, which cancels
-near 1/2; `airy_ai` loses its phase below about -10^8.
+![Largest errors](accuracy.png)
+
+## Functions
 
 | function | float32 | at | float64 | at |
 |---|---|---|---|---|
@@ -47,6 +51,19 @@ SCALES = {
 }  # fmt: skip
 
 
+SUMS = """
+## Sums that cancel
+
+Numbers of both signs, of magnitudes up to 10^6 apart, whose sum is 10^-3 to 10^-9 of the sum of their magnitudes. The
+error is given in units of the rounding of the sum of magnitudes (2^-24 or 2^-53 times it): below 1, the inputs' own
+rounding matters more than the additions; adding one by one gives about the square root of the count. Exact sums are
+`math.fsum`'s, variances and norms of the same numbers Python fractions'.
+
+| reduction | numbers | float32 | NumPy | float64 | NumPy |
+|---|---|---|---|---|---|
+"""
+
+
 def entries() -> Any:
     return checked(str(ROOT / "ops.yaml"), numeric=False)[0].entries
 
@@ -54,7 +71,7 @@ def entries() -> Any:
 def functions(only: list[str]) -> Iterator[tuple[Entry, Overload]]:
     for e in entries():
         o = e.overloads[0]
-        if e.family.name not in ("unary", "binary") or o.inlined is None or (only and e.op not in only):
+        if e.family.name not in ("unary", "binary", "ternary") or o.inlined is None or (only and e.op not in only):
             continue
         if e.op in ("fmod", "remainder"):
             continue  # exact; the difference mpmath forms is not
@@ -67,12 +84,17 @@ def functions(only: list[str]) -> Iterator[tuple[Entry, Overload]]:
 
 def points(e: Entry, name: str, dtype: Any, count: int, rng: np.random.Generator) -> Any:
     low, high = e.test.domains.get(name, (-3.0, 3.0))
-    third = count // 3
+    some = count // 5
     # mpmath sums what has zeros term by term: no huge arguments there.
     decades = 4 if e.op in SCALES else 30 if dtype is np.float32 else 250
-    wild = rng.choice([-1, 1], third) * 10.0 ** rng.uniform(-decades, decades, third)
-    near = rng.choice([-1, 1], third) * 10.0 ** rng.uniform(-6, 3, third)
-    return np.concatenate([rng.uniform(low, high, third), rng.uniform(-10, 10, third), near, wild]).astype(dtype)
+    wild = rng.choice([-1, 1], some) * 10.0 ** rng.uniform(-decades, decades, some)
+    near = rng.choice([-1, 1], some) * 10.0 ** rng.uniform(-6, 3, some)
+    with np.errstate(over="ignore"):
+        chosen = np.concatenate([rng.uniform(low, high, some), rng.uniform(-10, 10, some), near, wild]).astype(dtype)
+    if e.op in SCALES:
+        return chosen
+    bits = rng.integers(0, 1 << (8 * chosen.itemsize - 1), some, dtype=np.uint64) * 2 + rng.integers(0, 2, some)
+    return np.concatenate([chosen, bits.astype(f"u{chosen.itemsize}").view(dtype)])
 
 
 def ulp(x: float, dtype: Any) -> float:
@@ -125,27 +147,122 @@ def worst(e: Entry, o: Overload, dtype: Any, count: int, evaluate: MpmathEvaluat
     return largest if largest[1] is not None else None
 
 
+def measured(op: str, count: int) -> list[tuple[str, float, float, str]]:
+    """A row of the table, and what the plot shows of it."""
+    warnings.simplefilter("ignore")
+    rows = []
+    with mpmath.workdps(50):
+        evaluate = MpmathEvaluator()
+        for e, o in functions([op]):
+            found = [worst(e, o, dtype, count, evaluate) for dtype in (np.float32, np.float64)]
+            cells = [c for f in found for c in (("", "") if f is None else (f"{f[0]:.2f}", _point(f[1])))]
+            if any(cells):
+                name = e.op + (" (root)" if e.op in SCALES else "")
+                most = [math.nan if f is None else f[0] for f in found]
+                rows.append((f"| {name} | " + " | ".join(cells) + " |", *most, name))
+    return rows
+
+
+def _point(at: Any) -> str:
+    return ", ".join(f"{v:.6g}" for v in at)
+
+
+# ---- reductions --------------------------------------------------------------------------------------------------------
+def cancelling(count: int, dtype: Any, rng: np.random.Generator) -> Any:
+    """Numbers whose sum is small beside them: each has an opposite, up to a part in 10^3 to 10^9."""
+    half = rng.standard_normal(count // 2) * 10.0 ** rng.uniform(-3, 3, count // 2)
+    almost = -half * (1 + 10.0 ** rng.uniform(-9, -3, half.size) * rng.choice([-1, 1], half.size))
+    both = np.concatenate([half, almost])
+    rng.shuffle(both)
+    return both.astype(dtype)
+
+
+def exactly(name: str, x: Any) -> tuple[float, float]:
+    """The reduction's exact value, and the size that its rounding is measured by."""
+    values = x.astype(np.float64).tolist()
+    total, size = math.fsum(values), math.fsum(map(abs, values))
+    if name == "sum":
+        return total, size
+    if name == "mean":
+        return total / len(values), size / len(values)
+    if name == "cumsum":  # its last number
+        return total, size
+    squares = math.fsum(v * v for v in values)  # of float32 exact, of float64 to a rounding each
+    if name == "dot":
+        return squares, squares
+    if name == "norm":
+        return math.sqrt(squares), math.sqrt(squares)
+    mean = total / len(values)
+    spread = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+    return spread, spread
+
+
+REDUCTIONS: dict[str, tuple[Any, Any]] = {
+    "sum": (tp.sum, np.sum),
+    "mean": (tp.mean, np.mean),
+    "cumsum": (lambda x: tp.cumsum(x, 0)[-1], lambda x: np.cumsum(x)[-1]),
+    "var": (tp.var, lambda x: np.var(x, ddof=1)),
+    "norm": (tp.linalg.vector_norm, np.linalg.norm),
+    "dot": (lambda x: tp.dot(x, x), lambda x: np.dot(x, x)),
+}
+
+
+def sums() -> list[str]:
+    rows = []
+    for name, (ours, numpys) in REDUCTIONS.items():
+        for count in (1_000, 1_000_000, 10_000_000):
+            cells = []
+            for dtype in (np.float32, np.float64):
+                largest = [0.0, 0.0]
+                for seed in range(5 if count < 10_000_000 else 1):
+                    x = cancelling(count, dtype, np.random.default_rng(seed))
+                    want, size = exactly(name, x)
+                    unit = size * float(np.finfo(dtype).eps) / 2
+                    for k, got in enumerate((float(ours(tp.from_numpy(x))), float(numpys(x)))):
+                        largest[k] = max(largest[k], abs(got - want) / unit)
+                cells += [f"{v:.3g}" for v in largest]
+            rows.append(f"| {name} | {count:,} | " + " | ".join(cells) + " |")
+            print(rows[-1], flush=True)
+    return rows
+
+
+def plot(rows: list[tuple[str, float, float, str]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = sorted(rows, key=lambda r: max(np.nan_to_num(r[1]), np.nan_to_num(r[2])))
+    places = np.arange(len(rows))
+    figure, axes = plt.subplots(figsize=(8, 0.16 * len(rows) + 1.5))
+    for k, label in ((1, "float32"), (2, "float64")):
+        axes.plot([max(float(r[k]), 0.02) for r in rows], places, "o", ms=4, label=label)  # exact ones at the edge
+    for limit, style in ((0.5, ":"), (2, "--"), (4, "-")):
+        axes.axvline(limit, color="gray", lw=0.8, ls=style)
+    axes.set(xscale="log", xlabel="largest error, ulp", ylim=(-1, len(rows)))
+    axes.set_yticks(places, [r[3] for r in rows], fontsize=6)
+    axes.legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=1200)
     parser.add_argument("--only", nargs="*", default=[])
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    names = [e.op for e, _ in functions(arguments.only)]
     rows = []
-    with mpmath.workdps(50):
-        evaluate = MpmathEvaluator()
-        for e, o in functions(arguments.only):
-            cells = []
-            for dtype in (np.float32, np.float64):
-                found = worst(e, o, dtype, arguments.points, evaluate)
-                cells += ["", ""] if found is None else [f"{found[0]:.2f}", ", ".join(f"{v:.6g}" for v in found[1])]
-            if any(cells):
-                note = " (root)" if e.op in SCALES else ""
-                rows.append(f"| {e.op}{note} | " + " | ".join(cells) + " |")
-                print(rows[-1], flush=True)
+    with ProcessPoolExecutor() as pool:
+        for found in pool.map(measured, names, [arguments.points] * len(names)):
+            rows += found
+            for row in found:
+                print(row[0], flush=True)
     if not arguments.only:
-        text = HEAD.format(points=arguments.points) + "\n".join(sorted(rows)) + "\n"
+        lines = [r[0] for r in sorted(rows)]
+        text = HEAD.format(points=f"{arguments.points:,}") + "\n".join(lines) + "\n" + SUMS + "\n".join(sums()) + "\n"
         (ROOT / "docs" / "accuracy.md").write_text(text)
+        plot(rows, ROOT / "docs" / "accuracy.png")
     return 0
 
 

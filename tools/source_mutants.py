@@ -123,6 +123,8 @@ class Bench:
                     raise SystemExit(f"source_mutants: {path} does not compile:\n{run.stderr[:2000]}")
                 self.refused["does not compile"] += len(bad)
                 some = [m for m in some if m not in bad]
+            if not some:
+                self.weaver.write(path, [])  # the last text tried did not compile
             kept += some
         self.woven = kept
         # As they were drawn, so that a run that is stopped has a fair sample.
