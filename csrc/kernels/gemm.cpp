@@ -340,9 +340,15 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatRe
 template <class T>
 T dot(int64_t n, const T* x, int64_t incx, const T* y, int64_t incy, bool conj) {
   if (n == 0) return T{};
+  // The library adds from end to end: halves keep its rounding to that of one block.
+  constexpr int64_t kBlock = 8192;
+  if (n > kBlock) {
+    const int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
+    return dot(half, x, incx, y, incy, conj) + dot(n - half, x + half * incx, incx, y + half * incy, incy, conj);
+  }
   // The library steps negative strides from the other end; a start at the lowest address makes both agree.
   if constexpr (kLibrary<T>) {
-    const bool ok = n <= INT_MAX && incx > 0 && incy > 0 && incx <= INT_MAX && incy <= INT_MAX;
+    const bool ok = incx > 0 && incy > 0 && incx <= INT_MAX && incy <= INT_MAX;
     if (ok) {
       prepare_library();
       if constexpr (std::is_same_v<T, float>) {

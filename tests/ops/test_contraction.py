@@ -67,3 +67,11 @@ def test_tensordot_pairs():
     same(tp.tensordot(tp.tensor(a), tp.tensor(b), 0), np.tensordot(a, b, 0))
     with pytest.raises(ValueError, match="tensordot: dimension 2 of a has size 4, dimension 1 of b size 2"):
         tp.tensordot(tp.tensor(a), tp.tensor(b), ([2], [1]))
+
+
+def test_long_dot_products_round_like_one_block():
+    n = 1 << 21
+    both = tp.full((n, 2), 0.1, dtype=tp.float32)
+    exact = n * float(np.float32(0.1)) ** 2
+    for x in (both[:, 0], both[:, 0].contiguous()):
+        assert abs(float(tp.dot(x, x)) - exact) <= 100 * np.finfo(np.float32).eps * exact
