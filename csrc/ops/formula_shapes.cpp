@@ -199,8 +199,8 @@ Dims starts(const Dims& lengths) {
 }
 Dims kept_sizes(const Dims& given, const Dims& sizes) {
   Dims out = per_dim(given, sizes.size());
-  for (int i = 0; i < out.size(); ++i)
-    if (out[i] == kOwnSize) out[i] = sizes[i];
+  std::transform(out.begin(), out.end(), sizes.begin(), out.begin(),
+                 [](std::int64_t n, std::int64_t own) { return n == kOwnSize ? own : n; });
   return out;
 }
 Dims resized(const Dims& sizes, const std::optional<Dims>& size, const std::optional<std::vector<double>>& scale) {
