@@ -108,14 +108,12 @@ TensorRef tangent_or_zeros(const TensorRef& t) {
 }
 
 void set_tangent(const TensorRef& out, TensorRef tangent) {
-  const bool update = out->written();
-  out->set_written(false);
   if (!tangent || !is_differentiable(out->dtype())) return;
   const std::uint32_t level = working_level ? working_level : dual::current_level();
   if (!level)
     runtime_error("Trying to use forward AD outside of a dual level: make_dual and tangents need an open dual_level()");
   if (!(tangent->sizes() == out->sizes())) refuse_size(out, tangent);
-  if (update) return update_tangent(out, std::move(tangent), level);
+  if (out->written()) return update_tangent(out, std::move(tangent), level);
   // Memory of its own for what owns memory: a later change of `out` through a view is written into its tangent, and must
   // not reach the tangent of the input that this one may be (x + 1) or show (a reshape that copied).
   if (!out->is_view() && (tangent->use_count() > 1 || !tangent->storage().unique()))

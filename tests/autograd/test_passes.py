@@ -148,6 +148,47 @@ def test_no_pass_begins_after_a_buffer_was_shown() -> None:
         tp.autograd.backward([y, m * 1 + m * 2])
 
 
+def test_a_buffer_is_shown_only_where_it_can_be_added_to() -> None:
+    shown = []
+
+    class Shows(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            shown.append(ctx.input_grad_buffers[0] is not None)
+            return g
+
+    def run(f: Any) -> Any:
+        x, w = leaf(1.0, 2.0), leaf(1.0, 1.0)
+        m = x * 1
+        y = Shows.apply(m)
+        tp.autograd.backward([y.sum(), f(m, w).sum()])
+        return x.grad.tolist()
+
+    assert run(lambda m, w: m * w * 2) == [3.0, 3.0]  # memory of its own
+    assert run(lambda m, w: m) == [2.0, 2.0]  # one element shown twice
+    assert run(lambda m, w: (m + w) * 1) == [2.0, 2.0]  # shared with the gradient of another leaf
+    assert shown == [True, False, False]
+
+
+def test_a_gradient_of_more_rows_is_summed() -> None:
+    class Wide(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.expand(2, 3)
+
+    x = tp.ones(1, 3, requires_grad=True)
+    Wide.apply(x).sum().backward()
+    assert x.grad.tolist() == [[2.0, 2.0, 2.0]]
+
+
 def test_an_unpacked_value_has_the_tangent_the_hook_gave_it() -> None:
     with tp.autograd.forward_ad.dual_level():
         x = leaf(3.0)

@@ -75,6 +75,65 @@ def test_a_batched_tangent_is_written_into_a_view_made_before() -> None:
     assert got[:, 0].abs().sum() == 0 and got[:, 2].abs().sum() == 0
 
 
+def test_a_batched_tangent_leaves_the_rest_of_the_base_its_own() -> None:
+    def f(t: Any) -> Any:
+        base = fw.make_dual(const(1.0, 2.0, 3.0), const(10.0, 20.0, 30.0)) * 1
+        part = base[1:]
+        part.copy_(fw.make_dual(const(5.0, 6.0), t))
+        base.mul_(2)
+        return fw.unpack_dual(base).tangent, fw.unpack_dual(part).tangent
+
+    with fw.dual_level():
+        whole, part = func.vmap(f)(tp.tensor([[7.0, 8.0], [9.0, 1.0]], dtype=F64))
+    assert whole.tolist() == [[20.0, 14.0, 16.0], [20.0, 18.0, 2.0]]
+    assert part.tolist() == [[14.0, 16.0], [18.0, 2.0]]
+
+
+def test_a_tangent_that_is_a_leaf_is_not_written_into() -> None:
+    t = const(1.0, 10.0).requires_grad_()
+    with fw.dual_level():
+        x = fw.make_dual(const(3.0, 4.0), t)
+        kept = x[:1]
+        x.mul_(2)
+        fw.unpack_dual(x).tangent.sum().backward()
+    assert kept.item() == 6.0 and t.tolist() == [1.0, 10.0] and t.grad.tolist() == [2.0, 2.0]
+
+
+class Doubled(tp.autograd.Function):
+    """In place, with a tangent of its own."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_dirty(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return t.mul_(2)
+
+
+def test_a_function_that_writes_a_view_writes_the_tangents_of_all_levels() -> None:
+    def f(a: Any, b: Any) -> Any:
+        base = a * b
+        Doubled.apply(base[:1])
+        return base * base
+
+    def inner(a: Any) -> Any:
+        return func.jvp(lambda b: f(a, b * a), (const(2.0, 3.0),), (const(1.0, 1.0),))[1]
+
+    a = const(0.5, 0.7)
+    got = func.jvp(inner, (a,), (const(1.0, 1.0),))[1]
+    # (k a^2 b)^2 with k = 2, 1: its derivative by b and then by a is 8 k^2 a^3 b.
+    assert got.tolist() == pytest.approx([4 * 8 * 0.125 * 2, 8 * 0.343 * 3])
+
+
 def test_a_view_made_before_its_base_got_a_tangent_shows_part_of_it() -> None:
     with fw.dual_level():
         base = tp.zeros(2, 3, dtype=F64)
@@ -137,3 +196,6 @@ def test_an_inference_tensor_with_a_tangent_is_saved_by_nobody() -> None:
             _ = x * w
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
             _ = dual * w
+        other = fw.make_dual(const(5.0), const(1.0).requires_grad_())
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+            _ = dual * other
