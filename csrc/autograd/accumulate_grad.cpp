@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <numeric>
 #include <thread>
 
 #include "autograd/pass.h"
@@ -109,16 +111,14 @@ bool moves_in(const Storage& g, const Storage& like) {
 /// A copy with the strides of `like`, so that adding to it and updating the leaf walk memory in one order.
 Storage copy_laid_out_as(const Storage& like, const Storage& g) {
   if (like.is_contiguous() || !like.is_dense() || !(g.sizes() == like.sizes())) return engine_ops.clone(g);
-  const int n = like.dim();
-  Dims order(n, 0);
-  for (int i = 0; i < n; ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return like.stride(int(a)) > like.stride(int(b)); });
-  Shape sizes(n, 0);
-  Strides strides(n, 0);
-  for (int i = 0; i < n; ++i) {
-    sizes[i] = g.size(int(order[i]));
-    strides[i] = g.stride(int(order[i]));
+  Dims order(like.dim(), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t d) { return like.stride(int(d)); });
+  Shape sizes;
+  Strides strides;
+  for (const std::int64_t d : order) {
+    sizes.push_back(g.size(int(d)));
+    strides.push_back(g.stride(int(d)));
   }
   const Storage copy = engine_ops.clone(g.with_geometry(std::move(sizes), std::move(strides), g.offset()));
   return copy.with_geometry(like.sizes(), like.strides(), copy.offset());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/engine.h"
+#include "autograd/layout.h"
 #include "core/errors.h"
 
 namespace tp::dual {
@@ -34,17 +35,20 @@ bool alike(const Storage& a, const Storage& b) {
   return true;
 }
 
+/// `tangent` in new memory laid out as `s`.
+TensorRef relaid(const Storage& s, const TensorRef& tangent) {
+  const TensorRef flat = zeros_under(s, tangent->dtype());
+  const TensorRef whole = engine_ops.as_strided_scatter_graph(flat, tangent, s.sizes(), s.strides(), 0);
+  return engine_ops.as_strided_graph(whole, s.sizes(), s.strides(), 0);
+}
+
 /// The tangent in memory laid out as its tensor's: what is a view of one is then a view of the other, and writing through
 /// it reaches both.
 TensorRef laid_out_as(const TensorRef& t, TensorRef tangent) {
   if (t->is_batched() || tangent->is_batched() || !(t->sizes() == tangent->sizes())) return tangent;
   const Storage& s = t->storage();
   if (alike(s, tangent->storage()) || may_repeat(s.sizes(), s.strides()) || s.numel() == 0) return tangent;
-  std::int64_t last = 0;
-  for (int i = 0; i < s.dim(); ++i) last += (s.size(i) - 1) * s.stride(i);
-  const TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, tangent->dtype()));
-  const TensorRef whole = engine_ops.as_strided_scatter_graph(flat, tangent, s.sizes(), s.strides(), 0);
-  return engine_ops.as_strided_graph(whole, s.sizes(), s.strides(), 0);
+  return relaid(s, tangent);
 }
 
 std::uint32_t g_last_level = 0;  // of all threads; guarded by the host's lock
@@ -132,13 +136,12 @@ void attach_tangent(const TensorRef& t, TensorRef tangent, std::uint32_t level) 
   if (*at && (*at)->level == level) {
     Tangent* old = *at;
     if (tangent) {
-      std::swap(old->value, tangent);
+      std::swap(old->value, tangent);  // what was there ends with the argument
     } else {
       unlink(old);
-      tangent = std::move(old->value);
-      delete old;
+      delete old;  // what it holds may end other duals: the lists are whole again
     }
-    return;  // what was there ends with the argument, when the lists are whole again
+    return;
   }
   Open* open = tangent ? find(level) : nullptr;
   if (!open) return;
@@ -160,28 +163,19 @@ TensorRef tangent_of(const TensorRef& t, std::uint32_t level) {
   const Storage& b = base->storage();
   const Storage& v = t->storage();
   if (!(whole->storage().strides() == b.strides())) {  // laid out otherwise: the view's strides mean nothing there
-    std::int64_t last = 0;
-    for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
-    TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, b.dtype()));
-    whole = engine_ops.as_strided_scatter_graph(flat, whole, b.sizes(), b.strides(), 0);
+    whole = relaid(b, whole);
     // The base shows the same memory from now on: what is written into the view's part is part of its tangent.
-    attach_tangent(base, engine_ops.as_strided_graph(whole, b.sizes(), b.strides(), 0), level);
+    attach_tangent(base, whole, level);
   }
   const std::int64_t offset = v.offset() - b.offset() + whole->storage().offset();
-  TensorRef part = engine_ops.as_strided_graph(whole, v.sizes(), v.strides(), offset);
-  attach_tangent(t, part, level);
-  return part;
+  return engine_ops.as_strided_graph(whole, v.sizes(), v.strides(), offset);
 }
 
 void collect_levels(const TensorRef& t, LevelList& levels) {
   if (!t || !t->has_tangent()) return;
-  for (const Tangent* d = t->meta()->tangents; d; d = d->outer) {
-    std::size_t i = 0;
-    while (i < levels.size() && levels[i] < d->level) ++i;
-    if (i < levels.size() && levels[i] == d->level) continue;
-    levels.push_back(d->level);
-    for (std::size_t k = levels.size() - 1; k > i; --k) std::swap(levels[k], levels[k - 1]);
-  }
+  for (const Tangent* d = t->meta()->tangents; d; d = d->outer)
+    if (std::find(levels.begin(), levels.end(), d->level) == levels.end()) levels.push_back(d->level);
+  std::sort(levels.begin(), levels.end());
   if (t->is_view()) collect_levels(t->meta()->view->base, levels);
 }
 

@@ -28,12 +28,16 @@ struct Workspace {
   std::vector<Node*> stack;
   std::vector<Frame> frames;
   std::vector<Ready> ready;
+  void clear() { stack.clear(), frames.clear(), ready.clear(); }
 };
 
 /// States in the nodes: for the one pass that owns the scratch.
 class InNode {
  public:
-  InNode() : stamp_(++last_stamp), work_(shared_work) { taken = true; }
+  InNode() : stamp_(++last_stamp), work_(shared_work) {
+    taken = true;
+    work_.clear();  // a walk that found what it looked for, or failed, left some
+  }
   ~InNode() { taken = false; }
   static bool available() { return !taken; }
   PassState& operator()(Node& n) { return PassAccess::state(n); }
@@ -66,11 +70,7 @@ class InTable {
 template <class States>
 class Pass final : public PassBase {
  public:
-  explicit Pass(const Engine::Request& request) : PassBase(request) {
-    states_.work().stack.clear();
-    states_.work().frames.clear();
-    states_.work().ready.clear();
-  }
+  explicit Pass(const Engine::Request& request) : PassBase(request) {}
 
   void run() override {
     try {
@@ -98,13 +98,7 @@ class Pass final : public PassBase {
   PassState& meet(Node& n, bool& first) {
     PassState& s = states_(n);
     first = s.stamp != states_.stamp();
-    if (first) {
-      s.stamp = states_.stamp();
-      s.dependencies = 0;
-      s.flags = 0;
-      s.wanted = 0;
-      s.slots = nullptr;
-    }
+    if (first) s = {.stamp = states_.stamp()};
     return s;
   }
 
@@ -113,7 +107,7 @@ class Pass final : public PassBase {
     bool first;
     for (const Edge& root : request_.roots) {
       meet(*root.node, first);
-      if (first && !root.node->is_accumulator()) stack.push_back(root.node.get());
+      if (first) stack.push_back(root.node.get());
     }
     while (!stack.empty()) {
       Node* n = stack.back();
@@ -143,7 +137,6 @@ class Pass final : public PassBase {
   void count_wanted() {
     bool first;
     captures_.resize(request_.inputs.size());
-    lowest_ = ~std::uint64_t(0);
     for (std::size_t i = 0; i < request_.inputs.size(); ++i) {
       Node* n = request_.inputs[i].node.get();
       if (!n) continue;
@@ -304,7 +297,6 @@ class Pass final : public PassBase {
   /// After an error: the slots of every node that never ran go back. All of them are reachable from the roots.
   void abandon() {
     std::vector<Node*>& stack = states_.work().stack;
-    stack.clear();
     const auto leave = [&](Node* n) {
       PassState& s = states_(*n);
       if (s.stamp != states_.stamp()) return;
@@ -324,7 +316,7 @@ class Pass final : public PassBase {
 
   States states_;
   Node* best_ = nullptr;
-  std::uint64_t lowest_ = 0;
+  std::uint64_t lowest_ = ~std::uint64_t(0);  // of a pruned pass: nothing older is walked
 };
 
 template <class States>
@@ -367,7 +359,6 @@ template <class States>
 bool leads_to_older(std::span<const Edge> roots, std::uint64_t age) {
   States states;
   std::vector<Node*>& stack = states.work().stack;
-  stack.clear();
   // True where the node is older; a younger one is walked once.
   const auto meet = [&](const Edge& e) {
     if (!e.node) return false;
@@ -375,7 +366,6 @@ bool leads_to_older(std::span<const Edge> roots, std::uint64_t age) {
     PassState& s = states(*e.node);
     if (s.stamp != states.stamp()) {
       s.stamp = states.stamp();
-      s.slots = nullptr;
       stack.push_back(e.node.get());
     }
     return false;

@@ -37,10 +37,7 @@ void make_private(GradSlot& s) {
 }  // namespace
 
 const TensorRef& as_tensor(GradSlot& slot) {
-  if (!slot.tensor && slot.value.defined()) {
-    slot.tensor = TensorImpl::make(std::move(slot.value));
-    slot.value = Storage();
-  }
+  if (!slot.tensor && slot.value.defined()) slot.tensor = TensorImpl::make(std::move(slot.value));
   return slot.tensor;
 }
 
@@ -63,8 +60,8 @@ GradSlot PassBase::to_slot(TensorRef t) const {
 
 GradSlot PassBase::seed(std::size_t i) {
   const Edge& root = request_.roots[i];
-  TensorRef given = i < request_.seeds.size() ? request_.seeds[i] : TensorRef();
-  const TensorRef of = i < request_.root_tensors.size() ? request_.root_tensors[i] : TensorRef();
+  TensorRef given = request_.seeds[i];
+  const TensorRef of = request_.root_tensors.empty() ? TensorRef() : request_.root_tensors[i];
   const Storage like = of ? Storage(BlockRef(), of->dtype(), of->sizes()) : root.node->output_like(root.nr);
   const bool known = like.dim() > 0 || like.numel() == 1;
   if (!given) {
@@ -131,7 +128,9 @@ void check_replaced(const HookRef& hook, const TensorRef& was, const TensorRef& 
   if (is->dtype() != was->dtype()) runtime_error(hook->name(), " has changed the type of value");
 }
 void check_replaced(const HookRef& hook, const std::vector<TensorRef>& before, const GraphGradVec& after) {
-  for (std::size_t i = 0; i < before.size() && i < after.size(); ++i) check_replaced(hook, before[i], after[i]);
+  if (before.size() != after.size())
+    runtime_error(hook->name(), " has changed the number of gradients from ", before.size(), " to ", after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) check_replaced(hook, before[i], after[i]);
 }
 
 void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
@@ -148,7 +147,6 @@ void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
 void PassBase::tensor_hooks(Node& n, std::span<GradSlot> slots) {
   const std::vector<TensorHook> hooks = n.meta()->tensor_hooks;  // a hook may remove itself
   for (const TensorHook& h : hooks) {
-    if (h.output_nr >= slots.size()) continue;
     GradSlot& s = slots[h.output_nr];
     make_private(s);
     const TensorRef before = as_tensor(s);  // null where no gradient arrived: the pass came here all the same
@@ -163,16 +161,13 @@ void PassBase::tensor_hooks(Node& n, std::span<GradSlot> slots) {
 void PassBase::retained(Node& n, std::span<GradSlot> slots) {
   const auto list = n.meta()->retain_grad;
   for (const auto& [nr, impl] : list) {
-    if (nr >= slots.size() || !slots[nr].defined()) continue;
-    retain_gradient(TensorRef::share(impl), slots[nr]);
+    if (slots[nr].defined()) retain_gradient(TensorRef::share(impl), slots[nr]);
   }
 }
 
 void PassBase::capture(Node&, std::span<GradSlot> slots, std::uint32_t flags) {
-  for (std::uint32_t at = flags >> kCaptureShift; at; at = captures_[at - 1].next) {
-    const std::uint32_t nr = request_.inputs[at - 1].nr;
-    if (nr < slots.size()) captures_[at - 1].slot = slots[nr];
-  }
+  for (std::uint32_t at = flags >> kCaptureShift; at; at = captures_[at - 1].next)
+    captures_[at - 1].slot = slots[request_.inputs[at - 1].nr];
 }
 
 void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
@@ -200,16 +195,16 @@ void PassBase::accumulate_leaf(Node& n, GradSlot& slot) {
 }
 
 void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
-  const std::span<Edge> edges = n.next_edges();
-  InlineVec<Storage, 3> expected(edges.size());
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (!edges[i].node || (i < 64 && !(wanted >> i & 1))) continue;
-    expected[i] = edges[i].node->output_like(edges[i].nr);
-    const TensorRef leaf = leaf_of_edge(edges[i]);
+  const auto like = [&](const Edge& e, std::size_t i) -> Storage {
+    if (!e.node || (i < 64 && !(wanted >> i & 1))) return {};
+    const TensorRef leaf = leaf_of_edge(e);
     Dtype dtype;
     if (leaf && i < grads.size() && grads[i] && !wanted_dtype(leaf, dtype))
-      expected[i] = Storage(BlockRef(), grads[i]->dtype(), leaf->sizes());
-  }
+      return Storage(BlockRef(), grads[i]->dtype(), leaf->sizes());
+    return e.node->output_like(e.nr);
+  };
+  InlineVec<Storage, 3> expected;
+  for (const Edge& e : n.next_edges()) expected.push_back(like(e, expected.size()));
   validate_gradients(n, grads, expected);
 }
 
@@ -256,7 +251,6 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
     }
     if (!post) outputs.clear();
     GradVec values = n.apply(plain_outputs);
-    plain_outputs.clear();
     grads.resize(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) grads[i].value = std::move(values[i]);
     if (post || host) {
@@ -272,7 +266,6 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
       h->on_inputs(inputs, outputs);
       check_replaced(h, before, inputs);
     }
-    validate(n, wanted, inputs);
   }
   if (graph || post || host) {
     grads.clear();
@@ -327,7 +320,6 @@ void PassBase::finish() {
     else
       d.node->apply({&d.slot.value, 1});
   }
-  deferred_.clear();
   if (request_.accumulate && pruned_) {
     for (std::size_t i = 0; i < captures_.size(); ++i) {
       GradSlot& s = captures_[i].slot;
@@ -343,7 +335,6 @@ void PassBase::finish() {
     const std::function<void()> f = std::move(callbacks[i]);
     f();
   }
-  callbacks.clear();
 }
 
 std::vector<TensorRef> PassBase::results() {
@@ -365,7 +356,6 @@ std::vector<TensorRef> PassBase::results() {
       fresh(out[i]);
     } else if (s.value.defined()) {
       Storage v = std::move(s.value);
-      s.value = Storage();
       if (!v.unique()) v = engine_ops.clone(v);
       out[i] = TensorImpl::make(std::move(v));
     }

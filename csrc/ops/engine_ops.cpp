@@ -44,7 +44,6 @@ template <class T>
 void add_dense(Storage& into, const Storage& value, std::int64_t n) {
   T* a = into.data<T>();
   const T* b = value.data<T>();
-  if (n <= kGrain) return add_range(a, b, n);
   modes::Unlocked unlocked(n > 8 * kGrain);
   parallel_for(0, n, kGrain, [=](std::int64_t from, std::int64_t to) { add_range(a + from, b + from, to - from); });
 }
@@ -96,22 +95,23 @@ TensorRef as_complex(const TensorRef& t) {
 }
 
 [[maybe_unused]] const bool filled = [] {
-  EngineOps& e = engine_ops;
-  e.add = add;
-  e.add_inplace = add_inplace;
-  e.sum_to = ops::sum_to;
-  e.cast = kernels::cast;
-  e.clone = clone;
-  e.add_graph = add_graph;
-  e.sum_to_graph = ops::sum_to;
-  e.cast_graph = ops::cast;
-  e.clone_graph = ops::clone;
-  e.as_strided_graph = as_strided;
-  e.as_strided_scatter_graph = as_strided_scatter;
-  e.as_strided_backward_graph = as_strided_backward;
-  e.copy_graph = [](const TensorRef& into, const TensorRef& from) { ops::copy_(into, from); };
-  e.view_as_real_graph = as_real;
-  e.view_as_complex_graph = as_complex;
+  engine_ops = {
+      .add = add,
+      .add_inplace = add_inplace,
+      .sum_to = ops::sum_to,
+      .cast = kernels::cast,
+      .clone = clone,
+      .add_graph = add_graph,
+      .sum_to_graph = ops::sum_to,
+      .cast_graph = ops::cast,
+      .clone_graph = ops::clone,
+      .as_strided_graph = as_strided,
+      .as_strided_scatter_graph = as_strided_scatter,
+      .as_strided_backward_graph = as_strided_backward,
+      .copy_graph = [](const TensorRef& into, const TensorRef& from) { ops::copy_(into, from); },
+      .view_as_real_graph = as_real,
+      .view_as_complex_graph = as_complex,
+  };
   return true;
 }();
 

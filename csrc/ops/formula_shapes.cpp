@@ -199,8 +199,8 @@ Dims starts(const Dims& lengths) {
 }
 Dims kept_sizes(const Dims& given, const Dims& sizes) {
   Dims out = per_dim(given, sizes.size());
-  for (int i = 0; i < out.size(); ++i)
-    if (out[i] == kOwnSize) out[i] = sizes[i];
+  std::transform(out.begin(), out.end(), sizes.begin(), out.begin(),
+                 [](std::int64_t n, std::int64_t own) { return n == kOwnSize ? own : n; });
   return out;
 }
 Dims resized(const Dims& sizes, const std::optional<Dims>& size, const std::optional<std::vector<double>>& scale) {
@@ -226,10 +226,12 @@ Dims unpool_sizes(const Dims& natural, const Dims& step, const std::optional<Dim
   const Dims out = last_sizes(*wanted, -natural.size());
   if (out.size() != natural.size())
     value_error("output_size=", *wanted, " names fewer than ", natural.size(), " sizes");
-  for (int i = 0; i < out.size(); ++i)
-    if (out[i] <= natural[i] - step[i] || out[i] >= natural[i] + step[i])
-      value_error("output_size=", *wanted, ": ", out[i], " is not between ", natural[i] - step[i], " and ",
-                  natural[i] + step[i]);
+  const std::int64_t *n = natural.begin(), *s = step.begin();
+  for (const std::int64_t size : out) {
+    const std::int64_t low = *n - *s, high = *n++ + *s++;
+    if (size <= low || size >= high)
+      value_error("output_size=", *wanted, ": ", size, " is not between ", low, " and ", high);
+  }
   return out;
 }
 double largest_of(Dtype dtype) {

@@ -89,17 +89,17 @@ void refuse_outranked(const OpSchema& schema, const char* argument, const Scalar
 }
 
 std::vector<Storage> unsaved_storages(Node& node, std::span<const SavedValue> saved, const char* name) {
-  std::vector<Storage> out(saved.size());
-  for (std::size_t i = 0; i < saved.size(); ++i)
-    if (saved[i].saved() || saved[i].released()) out[i] = saved[i].get(node, name);
+  std::vector<Storage> out;
+  for (const SavedValue& s : saved) out.push_back(s.saved() || s.released() ? s.get(node, name) : Storage());
   return out;
 }
 std::vector<TensorRef> unsaved_tensors(Node& node, std::span<const SavedValue> saved, const char* name,
                                        int first_edge) {
-  std::vector<TensorRef> out(saved.size());
-  for (std::size_t i = 0; i < saved.size(); ++i)
-    if (saved[i].saved() || saved[i].released())
-      out[i] = saved[i].tensor(node, name, first_edge < 0 ? Edge() : node.next_edges()[std::size_t(first_edge) + i]);
+  std::vector<TensorRef> out;
+  for (const SavedValue& s : saved) {
+    const Edge edge = first_edge < 0 ? Edge() : node.next_edges()[std::size_t(first_edge) + out.size()];
+    out.push_back(s.saved() || s.released() ? s.tensor(node, name, edge) : TensorRef());
+  }
   return out;
 }
 

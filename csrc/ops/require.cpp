@@ -32,15 +32,13 @@ void Shown::put(std::string& out) const {
 void refuse(std::string_view op, ErrorKind kind, std::string_view text, std::initializer_list<Shown> values) {
   std::string out(op);
   if (!op.empty()) out += ": ";
-  const Shown* value = values.begin();
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text.substr(at, 2) == "{}" && value != values.end()) {
-      value++->put(out);
-      ++at;
-    } else {
-      out += text[at];
-    }
+  for (const Shown& value : values) {  // one for each place
+    const std::size_t place = text.find("{}");
+    out += text.substr(0, place);
+    value.put(out);
+    text.remove_prefix(place + 2);
   }
+  out += text;
   fail_with(kind, std::move(out));
 }
 

@@ -1,4 +1,7 @@
 // Forward mode: tangents of results, of views and of what is changed in place. Knows no op by name.
+#include <algorithm>
+
+#include "autograd/layout.h"
 #include "core/errors.h"
 #include "ops/wiring.h"
 
@@ -10,9 +13,7 @@ TensorRef zeros_like(const TensorRef& t) { return TensorImpl::make(zeros_storage
 /// Zeros whose memory is laid out as `t`'s, so that the strides of a view of `t` name the right part of them.
 TensorRef zeros_laid_out(const TensorRef& t) {
   const Storage& s = t->storage();
-  std::int64_t last = 0;
-  for (int i = 0; i < s.dim(); ++i) last += s.size(i) ? (s.size(i) - 1) * s.stride(i) : 0;
-  return TensorImpl::make(zeros_storage({last + 1}, s.dtype()).with_geometry(s.sizes(), s.strides(), 0));
+  return TensorImpl::make(zeros_under(s, s.dtype())->storage().with_geometry(s.sizes(), s.strides(), 0));
 }
 
 bool writable(const TensorRef& tangent) {
@@ -60,9 +61,7 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
     // Of every sample its own, where the base had one for all: the base gets a new one, and the view reads it from there.
     const TensorRef& base = out->meta()->view->base;
     const Storage &b = base->storage(), &v = out->storage();
-    std::int64_t last = 0;
-    for (int i = 0; i < b.dim(); ++i) last += b.size(i) ? (b.size(i) - 1) * b.stride(i) : 0;
-    TensorRef flat = TensorImpl::make(zeros_storage({last + 1}, b.dtype()));
+    TensorRef flat = zeros_under(b, b.dtype());
     flat = engine_ops.as_strided_scatter_graph(flat, dual::tangent_of(base, level), b.sizes(), b.strides(), 0);
     flat = engine_ops.as_strided_scatter_graph(flat, tangent, v.sizes(), v.strides(), v.offset() - b.offset());
     dual::attach_tangent(out, nullptr, level);
@@ -109,14 +108,12 @@ TensorRef tangent_or_zeros(const TensorRef& t) {
 }
 
 void set_tangent(const TensorRef& out, TensorRef tangent) {
-  const bool update = out->written();
-  out->set_written(false);
   if (!tangent || !is_differentiable(out->dtype())) return;
   const std::uint32_t level = working_level ? working_level : dual::current_level();
   if (!level)
     runtime_error("Trying to use forward AD outside of a dual level: make_dual and tangents need an open dual_level()");
   if (!(tangent->sizes() == out->sizes())) refuse_size(out, tangent);
-  if (update) return update_tangent(out, std::move(tangent), level);
+  if (out->written()) return update_tangent(out, std::move(tangent), level);
   // Memory of its own for what owns memory: a later change of `out` through a view is written into its tangent, and must
   // not reach the tangent of the input that this one may be (x + 1) or show (a reshape that copied).
   if (!out->is_view() && (tangent->use_count() > 1 || !tangent->storage().unique()))
@@ -126,7 +123,6 @@ void set_tangent(const TensorRef& out, TensorRef tangent) {
 }
 
 void take_tangents(const TensorRef& out, const TensorRef& result) {
-  out->set_written(false);
   // unsqueeze_ and kin show the same elements in other sizes: the tangent is shown so too, and nothing is written.
   const bool reshaped = result->storage().block() == out->storage().block();
   if (!is_differentiable(out->dtype())) return;
@@ -140,7 +136,6 @@ void take_tangents(const TensorRef& out, const TensorRef& result) {
     if (!(t->sizes() == out->sizes())) refuse_size(out, t);
     if (t->dtype() != out->dtype()) t = engine_ops.cast_graph(t, out->dtype());
     if (reshaped) {
-      tell_node(out, t, level);
       dual::attach_tangent(out, std::move(t), level);
     } else {
       update_tangent(out, std::move(t), level);
@@ -164,10 +159,9 @@ TensorRef primal(const TensorRef& t) {
 }
 
 TensorRef primal(const TensorRef& t, std::uint32_t level) {
-  if (!t || !t->has_tangent()) return t;
   dual::LevelList levels;
   dual::collect_levels(t, levels);
-  if (levels.empty() || levels.back() < level) return t;
+  if (std::none_of(levels.begin(), levels.end(), [&](std::uint32_t l) { return l >= level; })) return t;
   TensorRef p = TensorImpl::make(t->storage());
   p->set_inference(t->is_inference());
   if (Edge e = gradient_edge(t); e.node) p->set_grad_fn(NodeBaseRef::adopt(e.node.detach()), e.nr);
@@ -211,8 +205,8 @@ std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
     request.accumulate = false;
     result = Engine::run(request);
   }
-  for (std::size_t i = 0; i < outs.size(); ++i)
-    if (!result[i] && inputs[i].node) result[i] = zeros_like(outs[i]);
+  const auto filled = [](TensorRef& r, const TensorRef& u) { return r || !u->requires_grad() ? r : zeros_like(u); };
+  std::transform(result.begin(), result.end(), us.begin(), result.begin(), filled);
   return result;
 }
 

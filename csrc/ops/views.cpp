@@ -1,8 +1,10 @@
 // Views: how they are marked, and how histories move when a view or its base is changed in place. Knows no op by name.
 #include "ops/views.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "autograd/layout.h"
 #include "autograd/stand_in.h"
 #include "core/errors.h"
 #include "kernels/staging.h"
@@ -11,15 +13,7 @@ namespace tp {
 namespace views {
 namespace {
 
-/// Elements from the first to the last that a geometry touches.
-std::int64_t extent(const Geometry& g) {
-  std::int64_t last = 0;
-  for (int i = 0; i < g.sizes.size(); ++i) {
-    if (g.sizes[i] == 0) return 0;
-    last += (g.sizes[i] - 1) * g.strides[i];
-  }
-  return last + 1;
-}
+std::int64_t extent(const Geometry& g) { return tp::extent(g.sizes, g.strides); }
 
 /// Memory laid out as the base's, uninitialised.
 Storage base_memory(const Geometry& base, bool zero) {
@@ -68,14 +62,11 @@ void add_overlapping(const Storage& part, const Storage& g) {
 /// Elements `flat` is counted in when a view of `view` is taken from a base of `base`.
 bool mixed(Dtype base, Dtype view) { return is_complex(base) != is_complex(view); }
 
-Geometry real_geometry(Geometry g) {
-  if (!is_complex(g.dtype)) return g;
+/// Sizes and strides of a complex view, counted in real elements.
+void count_in_reals(Geometry& g) {
   for (std::int64_t& s : g.strides) s *= 2;
-  g.offset *= 2;
   g.sizes.push_back(2);
   g.strides.push_back(1);
-  g.dtype = real_dtype(g.dtype);
-  return g;
 }
 
 /// Where the first element lies; a batched tensor's is that of its physical one, as as_strided counts there.
@@ -88,7 +79,7 @@ TensorRef flat_take(const TensorRef& flat, const Geometry& base, Geometry view) 
   if (both && is_complex(base.dtype)) from = engine_ops.view_as_real_graph(from);
   if (!both || !is_complex(view.dtype))
     return engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + offset);
-  view = real_geometry(view);
+  count_in_reals(view);
   return engine_ops.view_as_complex_graph(
       engine_ops.as_strided_graph(from, view.sizes, view.strides, offset_of(from) + 2 * offset));
 }
@@ -100,7 +91,7 @@ TensorRef flat_put(const TensorRef& flat, const TensorRef& part, const Geometry&
   if (both && is_complex(base.dtype)) into = engine_ops.view_as_real_graph(into);
   if (both && is_complex(view.dtype)) {
     src = engine_ops.view_as_real_graph(src);
-    view = real_geometry(view);
+    count_in_reals(view);
     offset *= 2;
   }
   TensorRef out = engine_ops.as_strided_scatter_graph(into, src, view.sizes, view.strides, offset_of(into) + offset);
@@ -125,7 +116,6 @@ GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec out(1);
   if (!wants(0) || !grad_outputs[0].defined()) return out;
   Storage g = std::move(grad_outputs[0]);
-  if (g.dtype() != view_.dtype) g = engine_ops.cast(g, view_.dtype);
   Storage whole = base_memory(base_, true);
   Storage part = part_of(whole, base_, view_);
   if (!may_repeat(view_.sizes, view_.strides)) {
@@ -133,11 +123,10 @@ GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   } else {
     // Broadcast dimensions all show one element: their gradients are summed first.
     Shape once = view_.sizes;
-    Strides strides = view_.strides;
-    for (int i = 0; i < once.size(); ++i)
-      if (strides[i] == 0 && once[i] > 1) once[i] = 1;
+    std::transform(once.begin(), once.end(), view_.strides.begin(), once.begin(),
+                   [](std::int64_t n, std::int64_t step) { return step ? n : 1; });
     if (!(once == view_.sizes)) g = engine_ops.sum_to(g, once);
-    add_overlapping(part.with_geometry(once, strides, part.offset()), g);
+    add_overlapping(part.with_geometry(once, view_.strides, part.offset()), g);
   }
   out[0] = std::move(whole);
   return out;
@@ -146,7 +135,7 @@ GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
 GraphGradVec AsStridedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec out(1);
   if (!wants(0) || !grad_outputs[0]) return out;
-  const TensorRef g = in_dtype(grad_outputs[0], view_.dtype);
+  const TensorRef& g = grad_outputs[0];
   if (!may_repeat(view_.sizes, view_.strides)) {
     out[0] = to_base(flat_put(flat_zeros(base_), g, base_, view_), base_);
   } else if (mixed(base_.dtype, view_.dtype)) {
@@ -165,7 +154,6 @@ CopySlices::CopySlices(const TensorRef& base, const TensorRef& view, NodeRef fn)
     : Node(1), base_(geometry_of(base->storage())), view_(geometry_of(view->storage())), fn_(std::move(fn)) {
   const std::span<Edge> edges = fn_->next_edges();
   edges_.assign(edges.begin(), edges.end());
-  if (edges_.empty()) edges_.resize(1);
   edges_[0] = gradient_edge(base);
   relative_offset(base_, view_);
 }
@@ -173,7 +161,6 @@ CopySlices::CopySlices(const TensorRef& base, const TensorRef& view, NodeRef fn)
 GradVec CopySlices::apply(std::span<Storage> grad_outputs) {
   Storage g = std::move(grad_outputs[0]);
   if (!g.defined()) return GradVec(edges_.size());
-  if (g.dtype() != base_.dtype) g = engine_ops.cast(g, base_.dtype);
   Storage whole;
   if (g.unique() && g.strides() == base_.strides && g.is_dense()) {
     whole = std::move(g);
@@ -185,11 +172,9 @@ GradVec CopySlices::apply(std::span<Storage> grad_outputs) {
   Storage part = part_of(whole, base_, view_);
   Storage slice = engine_ops.clone(part);
   GradVec grads = fn_->apply({&slice, 1});
-  grads.resize(edges_.size());
   if (wants(0)) {
     if (!grads[0].defined()) grads[0] = zeros_storage(view_.sizes, view_.dtype);
     kernels::copy_into(part, grads[0]);
-    part = Storage();
     grads[0] = std::move(whole);
   }
   return grads;
@@ -197,13 +182,12 @@ GradVec CopySlices::apply(std::span<Storage> grad_outputs) {
 
 GraphGradVec CopySlices::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   if (!grad_outputs[0]) return GraphGradVec(edges_.size());
-  TensorRef flat = flat_put(flat_zeros(base_), in_dtype(grad_outputs[0], base_.dtype), base_, base_);
+  TensorRef flat = flat_put(flat_zeros(base_), grad_outputs[0], base_, base_);
   // Not the view itself: what fn keeps of its gradient must not be tied to the whole.
   const TensorRef slice = engine_ops.clone_graph(flat_take(flat, base_, view_));
   // The result of fn is this part of the base as this node left it.
   const StandIn result(fn_.get(), {make_node<AsStridedBackward>(base_, view_, Edge{NodeRef::share(this), 0}), 0});
   GraphGradVec grads = fn_->apply_for_graph({&slice, 1});
-  grads.resize(edges_.size());
   if (wants(0)) {
     TensorRef part =
         grads[0] ? in_dtype(grads[0], view_.dtype) : TensorImpl::make(zeros_storage(view_.sizes, view_.dtype));

@@ -196,7 +196,6 @@ void refuse_in_transform(const char* op) {
         op,
         "() called inside a func transform (grad, vjp, jvp, vmap, ...). This is not supported: use func.grad or "
         "func.vjp instead, or call it outside");
-  refuse_while_buffers_exposed(op);
 }
 
 // ---- the pass that runs on this thread, as Python sees it ------------------------------------------------------------
@@ -282,7 +281,6 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&]() -> PyObject* {
     Slots<9> a;
     parse(kGradSpec, a, nullptr, args, n, kw);
-    refuse_while_buffers_exposed("grad");
     const bool create = truth("grad", "create_graph", a[kCreate], false);
     const bool retain = truth("grad", "retain_graph", a[kRetain], create);
     const bool materialize = truth("grad", "materialize_grads", a[kMaterialize], false);

@@ -71,9 +71,6 @@ extern PyTypeObject FunctionBaseType;
 inline FunctionObject* as_function(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
 inline bool is_function(PyObject* o) { return PyObject_TypeCheck(o, &FunctionBaseType); }
 
-/// backward() or grad() while a custom backward holds a gradient buffer of the engine: refused.
-void refuse_while_buffers_exposed(const char* op);
-
 // function.cpp: forward side.
 PyObject* apply_function(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyObject* kwnames);
 // function_context.cpp: what forward tells the context, what backward reads from it.

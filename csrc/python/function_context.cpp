@@ -152,7 +152,6 @@ PyObject* input_grad_buffers(PyObject* self, void*) {
     for (std::size_t i = 0; i < f->arguments->size(); ++i) {
       TensorRef buffer;
       if ((*f->arguments)[i].tensor) buffer = Engine::input_buffer(edge++);
-      if (buffer) note_exposed_buffer();
       PyObject* v = wrap(std::move(buffer));
       if (!v) return nullptr;
       PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), v);

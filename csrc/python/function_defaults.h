@@ -18,7 +18,5 @@ Owned forward_class(PyObject* ctx);
 /// A tuple of tensors with the histories that the inputs of a recorded call have; empty for any other object.
 PyObject* histories_of(PyObject* ctx);
 PyObject* call_user_backward(PyObject* ctx, PyObject* const* grads, std::size_t n);
-/// A gradient buffer of the engine was shown to Python: no nested pass until the running backward returns.
-void note_exposed_buffer();
 
 }  // namespace tp::python

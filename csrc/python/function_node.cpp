@@ -7,8 +7,6 @@
 namespace tp::python {
 namespace {
 
-thread_local int exposed_buffers = 0;
-
 PyObject* object_of(FunctionObject* f) { return reinterpret_cast<PyObject*>(f); }
 
 bool class_flag(PyObject* cls, PyObject* name) {
@@ -42,13 +40,6 @@ TensorRef inside_graph(FunctionObject* f, const TensorRef& g, std::span<const Te
 }
 
 }  // namespace
-
-void refuse_while_buffers_exposed(const char* op) {
-  if (TP_UNLIKELY(exposed_buffers > 0))
-    runtime_error(
-        op, ": can't run while a custom backward holds buffers from input_grad_buffers; call it before reading them");
-}
-void note_exposed_buffer() { ++exposed_buffers; }
 
 Owned forward_class(PyObject* ctx) {
   Owned cls(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(ctx)), TP_INTERNED("_forward_cls")));
@@ -126,9 +117,7 @@ GraphGradVec PythonNode::apply_for_graph(std::span<const TensorRef> grad_outputs
     if (!owned.back()) host_error();
     grads.push_back(owned.back().get());
   }
-  const int exposed_before = exposed_buffers;
   Owned result(call_user_backward(ctx, grads.data(), n));
-  exposed_buffers = exposed_before;
   if (!result) host_error();
 
   PyObject* single = result.get();

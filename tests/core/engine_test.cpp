@@ -207,7 +207,7 @@ void reentrance() {
   int called = 0;
   auto queue = recorder();
   queue->gradient = [&](const TensorRef&) {
-    Engine::queue_callback([&] { called += x->grad() ? 1 : 100; });
+    Engine::queue_callback([&] { called += x->grad() && !Engine::current_node() ? 1 : 100; });
     return TensorRef();
   };
   grad_fn(y)->ensure_meta().tensor_hooks.push_back({0, queue});
@@ -260,11 +260,18 @@ void threads() {
   TensorRef long_chain = x;
   for (int i = 0; i < 200000; ++i) long_chain = add(long_chain, leaf({0}, false));
   check_raises([&] { backward(long_chain); }, "interrupted");
-  modes::host = {};
   check(yields == 2, "yielded between looks");
+  modes::host = {};
   check(values(x->grad()) == Values{64}, "an interrupted pass accumulates nothing");
   backward(long_chain);
   check(values(x->grad()) == Values{65}, "and can be run again");
+  static int seen = 0;
+  modes::host.check_signals = [] { ++seen; };
+  const auto start = std::chrono::steady_clock::now();
+  backward(long_chain);
+  const auto spent = std::chrono::steady_clock::now() - start;
+  modes::host = {};
+  check(seen > 0 && seen <= spent / std::chrono::milliseconds(1), "a look a millisecond at most");
 }
 
 void lifetimes() {
@@ -273,6 +280,10 @@ void lifetimes() {
   accumulator_of(x);
   x.reset();
   backward(y, {true});  // the leaf is gone: its gradient is dropped
+  const Edge dead = grad_fn(y)->next_edges()[0];
+  TensorRef none, seed = leaf({1, 2, 3}, false);
+  check_raises([&] { Engine::run({.roots = {&dead, 1}, .seeds = {&none, 1}}); }, "does not tell its sizes");
+  Engine::run({.roots = {&dead, 1}, .seeds = {&seed, 1}});  // nor does it refuse any
   TensorRef a = leaf({2}), b = leaf({3});
   TensorRef c = mul(a, b);
   a->set_requires_grad(false);
