@@ -49,6 +49,13 @@ def scatter(x: Array, dim: int, index: Array, src: Array) -> Array:
     return out
 
 
+def _scatter_op(x: Array, dim: int, index: Array, src: Array, reduce: str | None = None) -> Array:
+    if reduce is None:
+        return scatter(x, dim, index, src)
+    whole = np.full(np.shape(index), src) if np.ndim(src) == 0 else src
+    return PLACE_OPS["scatter_reduce"](x, dim, index, whole, {"add": "sum", "multiply": "prod"}[reduce])
+
+
 def index_add(x: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> Array:
     out = np.array(x)
     moved = np.moveaxis(out, dim, 0)
@@ -124,6 +131,12 @@ def as_strided_backward(grad: Array, input_size: Dims, size: Dims, stride: Dims,
     out = np.zeros(math.prod(input_size), dtype=np.asarray(grad).dtype)
     np.add.at(out, _strided(size, stride, storage_offset), grad)
     return out.reshape(tuple(input_size))
+
+
+def view_bytes(x: Array, dtype: str) -> Array:
+    from .reference import NP_DTYPE
+
+    return np.ascontiguousarray(x).view(NP_DTYPE[dtype])
 
 
 def as_strided_scatter(x: Array, src: Array, size: Dims, stride: Dims, storage_offset: int | None = None) -> Array:
@@ -276,6 +289,7 @@ KERNELS |= (
     | WINDOW_KERNELS
     | {
         "scatter_value": scatter,
+        "view_bytes": view_bytes,
         "copy": lambda x, src: np.broadcast_to(src, np.shape(x)),
         "fill": lambda x, value: np.full(np.shape(x), value),
         "empty_filled": lambda size, dtype=None: np.zeros(tuple(size)),
@@ -394,6 +408,7 @@ OPS: dict[str, Callable[..., Any]] = (
     | SIGNAL_OPS
     | WINDOW_OPS
     | {
+        "scatter": _scatter_op,
         "cosine_embedding_loss": _cosine_embedding_loss,
         "triplet_margin_loss": _triplet_margin_loss,
         "nll_loss": _nll_loss_op,

@@ -115,6 +115,27 @@ def _log_normal(x: Array, mean: float, std: float, generator: Any) -> Array:
     return _as(x, np.exp(mean + std * z))
 
 
+def _normal(mean: Array, std: Array, *rest: Any) -> Array:
+    """(mean, std, generator), or (mean, std, size, generator, dtype) of two numbers."""
+    broadcast = np.broadcast_shapes(np.shape(mean), np.shape(std))
+    size, generator = rest[:2] if len(rest) == 3 else (broadcast, *rest)
+    return std * randn(size, generator) + mean
+
+
+def _poisson(x: Array, generator: Any) -> Array:
+    from scipy import stats
+
+    return _as(x, stats.poisson.ppf(rand(np.shape(x), generator, "f64"), x))
+
+
+def _gumbel_softmax(logits: Array, tau: float, hard: bool, eps: float, dim: int) -> Array:
+    """Exponentials of noisy logits over their sum; hard: 1 where they are largest."""
+    noisy = np.exp(logits / tau) * (-np.log(uniform_draw(logits, None))) ** (-1 / tau)
+    if hard:
+        return (noisy == noisy.max(dim, keepdims=True)).astype(noisy.dtype)
+    return noisy / noisy.sum(dim, keepdims=True)
+
+
 def _random(x: Array, *rest: Any) -> Array:
     """(generator), (to, generator) or (from, to, generator)."""
     low, high = (0, *rest[:-1])[-2:] if len(rest) > 1 else (0, None)
@@ -162,7 +183,10 @@ def _rrelu(x: Array, lower: float, upper: float, training: bool) -> Array:
 
 OPS: dict[str, Callable[..., Any]] = {
     "uniform": lambda x, low, high, g: low + rand(np.shape(x), g) * (high - low),
-    "normal": lambda x, mean, std, g: mean + randn(np.shape(x), g) * std,
+    "normal": _normal,
+    "normal_fill": lambda x, mean, std, g: mean + randn(np.shape(x), g) * std,
+    "poisson": _poisson,
+    "gumbel_softmax": _gumbel_softmax,
     "exponential": lambda x, rate, g: -np.log(1 - rand(np.shape(x), g)) / rate,
     "bernoulli": bernoulli,
     "bernoulli_fill": bernoulli,

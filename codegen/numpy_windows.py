@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -204,6 +205,15 @@ def _each_dim(f: Callable[..., Array], numbers: Sequence[int]) -> Callable[..., 
     return call
 
 
+def lp_pool(x: Array, order: float, kernel: Dims, stride: Dims | None = None, ceil_mode: bool = False) -> Array:
+    space = len(kernel)
+    if math.isinf(order):
+        return max_pool(np.abs(x), kernel, stride or kernel, (0,) * space, (1,) * space, ceil_mode)[0]
+    # A window cut off at the end counts as the whole one that its elements stand for.
+    means = avg_pool(x**order, kernel, stride or kernel, (0,) * space, ceil_mode, True, None)
+    return (means * math.prod(kernel)) ** (1 / order)
+
+
 def _own_size(x: Array, output: Sequence[int | None]) -> Array:
     sizes = x.shape[-len(output) :]
     return adaptive_avg_pool(x, [n if m is None else m for n, m in zip(sizes, output, strict=True)])
@@ -223,6 +233,7 @@ for _n in (1, 2, 3):
         f"adaptive_avg_pool{_n}d": _own_size,
         f"max_pool{_n}d": lambda *a: _own_stride(max_pool, *a[:6]),
         f"avg_pool{_n}d": partial(_own_stride, avg_pool),
+        f"lp_pool{_n}d": lp_pool,
         f"adaptive_max_pool{_n}d": lambda *a: adaptive_max_pool(*a[:2]),
         f"adaptive_avg_pool{_n}d_backward": partial(adaptive_avg_pool_slope, _n),
     }

@@ -168,7 +168,8 @@ def guarded(p: OverloadPlan) -> OverloadPlan:
 
 def kernel_headers(e: Entry, o: Overload, ctx: Context) -> set[str]:
     name = o.kernel or e.op
-    return {ctx.kernels[k] for k in (name, name + "_") if k in ctx.kernels}
+    follows = {"kernels/number.h"} if e.elementwise and e.promote == "input" else set()
+    return follows | {ctx.kernels[k] for k in (name, name + "_") if k in ctx.kernels}
 
 
 def declarations(uses: set[Use], known: Mapping[str, Entry]) -> tuple[str, ...]:

@@ -252,13 +252,35 @@ class Forward:
         name = x.fn if x.tensor_args else f"make_{x.stem}"
         return f"{C.result_type(x.results, 'Storage')} {name}({C.params_text(x.sig.args, 'Storage')})"
 
+    def followers(self) -> list[str]:
+        """Operands that are converted to the dtype of the first one, where the entry says that it decides."""
+        if self.e is None or self.x.entry.promote != "input":
+            return []
+        return [a.name for a in self.x.singles if a.name not in self.e.masks][1:]
+
+    def follow(self, ref: str = "{}") -> list[str]:
+        if self.e is None or self.x.entry.promote != "input":
+            return []
+        first = ref.format(C.cpp_name(self.x.singles[0].name))
+        checks = [
+            f"kernels::check_held({self.x.schema}.name, {C.cpp_name(a.name)}, {first}.dtype());"
+            for a in self.x.sig.args
+            if a.type.base is Base.SCALAR
+        ]
+        return checks + [
+            f"const Storage {C.cpp_name(n)}_held = kernels::held({self.x.schema}.name, {ref.format(C.cpp_name(n))}, "
+            f"{first}.dtype());"
+            for n in self.followers()
+        ]
+
     def inputs(self, ref: str = "&{}") -> str:
         """The operand list of the forward loop; an absent operand is stood in for by the first."""
         first = C.cpp_name(next(a.name for a in self.x.singles if not a.type.optional))
         out = []
+        followers = self.followers()
         for a in self.x.singles:
             v = C.cpp_name(a.name)
-            one = ref.format(v)
+            one = f"&{v}_held" if a.name in followers else ref.format(v)
             if a.type.optional:
                 test = f"{v}.defined()" if ref == "&{}" else f"{v}"
                 one = f"{test} ? {one} : {ref.format(first)}"
@@ -282,6 +304,7 @@ class Forward:
         if not x.composed:
             body += self.check_dtypes()
         if self.loop is not None and self.spec is not None:
+            body += self.follow()
             body += self.raise_operand()
             body.append(f"return kernels::elementwise({self.driver()}, {{{self.inputs()}}}{self.params()});")
         elif x.composed and not x.o.kernel:
@@ -332,7 +355,9 @@ class Forward:
         return lines
 
     def scalars(self) -> list[str]:
-        """Scalar arguments: like operands, they take part in promotion."""
+        """Scalar arguments: like operands, they take part in promotion, where the first operand does not decide."""
+        if self.x.entry.promote == "input":
+            return []
         return [
             C.cpp_name(a.name)
             for a in self.x.sig.args
@@ -501,7 +526,8 @@ class Forward:
         if self.loop is not None and self.spec is not None:
             inputs = self.inputs("&{}->storage()")
             loop = f"kernels::elementwise_into({self.driver()}, {memory}, {{{inputs}}}{self.params()});"
-            return [*self.fixed_dtypes("{}->storage()"), *self.refuse_scalars(inputs), loop]
+            ref = "{}->storage()"
+            return [*self.fixed_dtypes(ref), *self.follow(ref), *self.refuse_scalars(inputs), loop]
         if x.entry.view_of:
             return [f"{first}->set_storage(std::move(shown));"]
         if f"{x.kernel}_" in self.ctx.kernels:
@@ -524,6 +550,7 @@ class Forward:
             *batched,
             f"wiring::check_out({x.schema}, out_, {{{inputs}}});",
             *self.fixed_dtypes("{}->storage()"),
+            *self.follow("{}->storage()"),
             *self.refuse_scalars(operands),
             f"const Storage* const operands[] = {{{operands}}};",
             f"if (kernels::broadcast_shapes({x.schema}.name, operands) == out_->sizes()) {{",

@@ -98,7 +98,7 @@ class Facts(Resolver):
             if r.type.dtype is not None and not (r.type.dtype == "bool" and self.is_bool(expr, sig)):
                 text = f"'{r.name}' is {r.type}, but the operands decide the dtype of an elementwise result"
                 self.fault("E207", r.loc, text, f"Tensor {r.name}; an op with compose: cast(x, '{r.type.dtype}')")
-        if len(sig.results) != 1 or not sig.results[0].type.is_tensor:
+        if expr is not None and (len(sig.results) != 1 or not sig.results[0].type.is_tensor):
             several = len(sig.results) > 1
             hint = "several are a composition: compose: {first: formula, second: formula}" if several else ""
             self.fault("E210", sig.loc, f"family '{self.raw.family.name}' has one tensor result", hint)
@@ -162,7 +162,7 @@ class Facts(Resolver):
         if not implied:
             return str(said or ("bool" if self.raw.family.name == "comparison" else "common"))
         rule = "float" if "float" in implied else sorted(implied)[0]
-        if said in ("sum", "int64", "input", "given"):
+        if said in ("sum", "int64", "given") or (said == "input" and rule != "common"):
             hint = 'drop it; for integers: family: composite, compose: cast(..., "i64"), and a result Tensor<i64>'
             text = f"promote: {said} has no effect on a formula over elements, whose operands promote together"
             self.fault("E207", self.key_loc("promote"), text, hint)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/errors.h"
+#include "kernels/number.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
 
@@ -25,6 +26,7 @@ void assign(std::string_view op, Storage& to, const Storage& from) {
     strides[other] = from.size(own) == 1 ? 0 : from.stride(own);
   }
   if (!fits) value_error(op, ": values of shape ", from.sizes(), " do not broadcast to shape ", to.sizes());
+  if (from.wrapped_number()) check_held(op, from, to.dtype());
   copy_into(to, from.with_geometry(to.sizes(), strides, from.offset()));
 }
 

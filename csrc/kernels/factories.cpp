@@ -6,6 +6,7 @@
 
 #include "core/complex.h"
 #include "core/errors.h"
+#include "kernels/number.h"
 #include "kernels/staging.h"
 #include "kernels/staging_table.h"
 
@@ -97,8 +98,7 @@ Storage ones(const OpSchema& op, const Dims& size, std::optional<Dtype> dtype) {
 Storage full(const OpSchema& op, const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
   check_sizes(op, size);
   Storage out = tp::empty(size, dtype.value_or(number_dtype(fill_value)));
-  if (TP_UNLIKELY(fill_value.is_complex() && !is_complex(out.dtype())))
-    type_error(op.name, ": a complex fill_value does not fit dtype ", dtype_name(out.dtype()));
+  check_held(op.name, fill_value, out.dtype());
   fill(out, fill_value);
   return out;
 }

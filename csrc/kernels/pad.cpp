@@ -3,6 +3,7 @@
 
 #include "core/complex.h"
 #include "core/errors.h"
+#include "kernels/number.h"
 #include "kernels/reduce.h"
 #include "kernels/shape.h"
 #include "kernels/shape_args.h"
@@ -119,6 +120,7 @@ Storage constant_pad_nd(const OpSchema& op, const Storage& input, const Dims& pa
     from += crop_before * input.stride(d);
     first[d] = std::max<std::int64_t>(0, a.before);
   }
+  check_held(op.name, value, input.dtype());
   Storage out = empty(sizes, input.dtype());
   if (!(common == sizes)) fill(out, value);
   if (product(common) == 0) return out;

@@ -6,6 +6,7 @@
 
 #include "kernels/index.h"
 #include "kernels/index_support.h"
+#include "kernels/number.h"
 
 namespace tp::kernels {
 namespace {
@@ -206,6 +207,7 @@ void scatter_value_(const OpSchema& op, Storage& self, std::int64_t dim, const S
   const int d = wrap_dim(op.name, dim, self.dim());
   require_writable(op.name, self);
   const Storage at = scatter_index(op, self, d, index, nullptr);
+  check_held(op.name, value, self.dtype());
   const Storage one = scalar_storage(value, self.dtype());
   with_raw(item_size(self.dtype()), [&](auto type) {
     using T = decltype(type);
@@ -361,7 +363,7 @@ void index_fill_(const OpSchema& op, Storage& self, std::int64_t dim, const Stor
     value_error(op.name, ": value must be a number or a 0-d tensor, got shape ", value.sizes());
   require_writable(op.name, self);
   const Slices s = slices_of(op, self, dim, index, nullptr);
-  const Storage one = fresh_copy(cast(value, self.dtype()));
+  const Storage one = fresh_copy(held(op.name, value, self.dtype()));
   const std::int64_t* at = s.index.data<std::int64_t>();
   Shape sizes = self.sizes();
   Strides strides = self.strides();

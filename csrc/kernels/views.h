@@ -32,6 +32,9 @@ TP_API Storage mH(const OpSchema& op, const Storage& input);
 // ---- sizes
 // kernel: reshape
 TP_API Storage reshape(const OpSchema& op, const Storage& input, const Dims& shape);
+/// The bytes under another dtype: a last dimension of as many more or fewer elements where the sizes of one differ.
+// kernel: view_bytes
+TP_API Storage view_bytes(const OpSchema& op, const Storage& input, Dtype dtype);
 // kernel: view
 TP_API Storage view(const OpSchema& op, const Storage& input, const Dims& size);
 // kernel: flatten (internal)

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/complex.h"
+#include "core/errors.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
 #include "kernels/views.h"
@@ -179,6 +180,52 @@ Storage view_as_complex(const OpSchema& op, const Storage& input) {
     runtime_error(op.name, ": strides ", input.strides(),
                   " do not pair up as complex numbers; call contiguous() first");
   return Storage(input.block(), complex_dtype(input.dtype()), std::move(sizes), std::move(strides), input.offset() / 2);
+}
+
+Storage view_bytes(const OpSchema&, const Storage& input, Dtype dtype) {
+  const std::int64_t from = std::int64_t(item_size(input.dtype())), to = std::int64_t(item_size(dtype));
+  Shape sizes = input.sizes();
+  Strides strides = input.strides();
+  std::int64_t offset = input.offset();
+  if (from != to) {
+    const int last = input.dim() - 1;
+    const auto as = [&] { return std::string(dtype_name(input.dtype())) + " as " + std::string(dtype_name(dtype)); };
+    if (TP_UNLIKELY(last < 0)) runtime_error("view: a 0-d tensor has no dimension to view ", as(), " in");
+    if (TP_UNLIKELY(sizes[last] > 1 && strides[last] != 1))
+      runtime_error("view: the last dimension has stride ", strides[last], ", but must have 1 to view ", as(),
+                    "; call contiguous() first");
+    if (from > to) {
+      const std::int64_t parts = from / to;
+      for (std::int64_t& s : strides) s *= parts;
+      sizes[last] *= parts;
+      offset *= parts;
+    } else {
+      const std::int64_t parts = to / from;
+      if (TP_UNLIKELY(sizes[last] % parts))
+        runtime_error("view: the last dimension has size ", sizes[last], ", which must be a multiple of ", parts,
+                      " to view ", as());
+      if (TP_UNLIKELY(offset % parts))
+        runtime_error("view: the first element stands ", offset,
+                      " elements into its memory, which must be a "
+                      "multiple of ",
+                      parts, " to view ", as(), "; clone() it first");
+      for (int i = 0; i < last; ++i) {
+        if (TP_UNLIKELY(sizes[i] > 1 && strides[i] % parts))
+          runtime_error("view: dimension ", i, " has stride ", strides[i], ", which must be a multiple of ", parts,
+                        " to view ", as(), "; call contiguous() first");
+        strides[i] /= parts;
+      }
+      sizes[last] /= parts;
+      offset /= parts;
+    }
+    strides[last] = 1;
+  }
+  // Memory of somebody else may begin anywhere.
+  const std::size_t step = item_size(real_dtype(dtype));
+  if (TP_UNLIKELY(reinterpret_cast<std::uintptr_t>(input.raw()) % step))
+    runtime_error("view: the memory begins at an address that is no multiple of ", step, ", as ", dtype_name(dtype),
+                  " needs; clone() it first");
+  return Storage(input.block(), dtype, std::move(sizes), std::move(strides), offset);
 }
 
 // ---- places written in a copy ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "autograd/engine.h"
+#include "kernels/number.h"
 #include "ops/generated.h"
 #include "ops/wiring.h"
 #include "python/creation.h"
@@ -181,6 +182,7 @@ PyObject* new_full(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
     const Dtype d = a.given(3) ? to_dtype(spec, a, 3) : tensor_of(self)->dtype();
     Storage s = empty(to_dims(spec, a, 1), d);
     const Scalar v = to_scalar(spec, a, 2);
+    kernels::check_held("new_full", v, d);
     const std::size_t item = item_size(d);
     for (std::int64_t i = 0; i < s.numel(); ++i) write_element(s.raw() + std::size_t(i) * item, d, v);
     return kept(wrap_leaf(wiring::wrap(std::move(s)), a[5]), self);

@@ -1,5 +1,7 @@
-// x[key] and x[key] = value: keys become views, then one index or index_put_ for tensors in the key.
+// x[key] and x[key] = value: keys become views, then one index or index_put_ for tensors in the key. Memory is never walked
+// backwards: a slice of negative step is a view of the elements it names in memory's order, which is then turned round.
 #include "autograd/engine.h"
+#include "kernels/number.h"
 #include "ops/wiring.h"
 #include "python/ops_used.h"
 #include "python/tensor_type.h"
@@ -112,20 +114,30 @@ TensorRef take(const TensorRef& t, int view_dim, int original_dim, std::int64_t 
 
 struct Range {
   Py_ssize_t start, stop, step;
+  bool backwards;
 };
 Range range_of(PyObject* o, std::int64_t size) {
   Range r;
   if (PySlice_Unpack(o, &r.start, &r.stop, &r.step) < 0) host_error();
-  if (r.step <= 0) value_error("index: slice step must be greater than zero, got ", r.step, "; use flip() to reverse");
-  PySlice_AdjustIndices(size, &r.start, &r.stop, r.step);
-  if (r.stop < r.start) r.stop = r.start;
+  const Py_ssize_t n = PySlice_AdjustIndices(size, &r.start, &r.stop, r.step);
+  r.backwards = r.step < 0;
+  if (r.backwards) {
+    r.step = -r.step;
+    r.stop = r.start + 1;
+    r.start -= (n - 1) * r.step;
+  }
+  if (n == 0) r.start = r.stop = 0;
   return r;
 }
 
-TensorRef cut(const TensorRef& t, int dim, PyObject* o) {
+// The elements of a slice in memory's order; dimensions to be turned round are added to `reversed`.
+TensorRef cut(const TensorRef& t, int dim, PyObject* o, Dims& reversed) {
   const Range r = range_of(o, t->sizes()[dim]);
+  if (r.backwards) reversed.push_back(dim);
   return ops::slice(t, dim, r.start, r.stop, r.step);
 }
+
+TensorRef turned(TensorRef t, const Dims& reversed) { return reversed.empty() ? t : ops::flip(t, reversed); }
 
 // Integers and slices of a tensor that records nothing, as one view without an op. Null: not such a key.
 TensorRef plain_view(const TensorRef& t, PyObject* key) {
@@ -151,6 +163,7 @@ TensorRef plain_view(const TensorRef& t, PyObject* key) {
       offset += checked_index(at, s.size(i), i) * s.stride(i);
     } else {
       const Range r = range_of(o, s.size(i));
+      if (r.backwards) return {};
       sizes.push_back((r.stop - r.start + r.step - 1) / r.step);
       strides.push_back(s.stride(i) * r.step);
       offset += r.start * s.stride(i);
@@ -162,6 +175,7 @@ TensorRef plain_view(const TensorRef& t, PyObject* key) {
 struct Selection {
   TensorRef view;
   std::vector<TensorRef> indices;  // by dimension of `view`; empty: the view is the result
+  Dims reversed;  // dimensions of `view` that are turned round
 };
 
 Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n) {
@@ -189,7 +203,7 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
           "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
     index_error("too many indices for tensor of dimension ", t->dim(), " (got ", used, ")");
   }
-  Selection s{t, {}};
+  Selection s{t, {}, {}};
   int dim = 0, original = 0;
   const auto put = [&](TensorRef index) {
     s.indices.resize(std::size_t(dim));
@@ -199,7 +213,7 @@ Selection select_parts(const TensorRef& t, PyObject* const* items, Py_ssize_t n)
   for (Part& p : parts) {
     switch (p.kind) {
       case Item::Int: s.view = take(s.view, dim, original++, p.value); break;
-      case Item::Slice: s.view = cut(s.view, dim++, p.slice), ++original; break;
+      case Item::Slice: s.view = cut(s.view, dim++, p.slice, s.reversed), ++original; break;
       case Item::NewAxis: s.view = ops::unsqueeze(s.view, dim++); break;
       case Item::Ellipsis:
         original += t->dim() - used;
@@ -256,7 +270,9 @@ bool set_element(const TensorRef& t, PyObject* key, PyObject* value) {
     if (at == -1 && PyErr_Occurred()) host_error();
     offset += checked_index(at, s.size(i), i) * s.stride(i);
   }
-  write_element(s.raw() + offset * std::int64_t(item_size(s.dtype())), s.dtype(), scalar_from(value));
+  const Scalar v = scalar_from(value);
+  kernels::check_held("setitem", v, s.dtype());
+  write_element(s.raw() + offset * std::int64_t(item_size(s.dtype())), s.dtype(), v);
   s.bump_version();
   return true;
 }
@@ -288,9 +304,14 @@ PyObject* tensor_subscript(PyObject* self, PyObject* key) {
         if (i == -1 && PyErr_Occurred()) return nullptr;
         return kept(wrap(take(t, 0, 0, i)), self);
       }
-      if (PySlice_Check(key)) return kept(wrap(cut(t, 0, key)), self);
+      if (PySlice_Check(key)) {
+        Dims reversed;
+        TensorRef part = cut(t, 0, key, reversed);
+        return kept(wrap(turned(std::move(part), reversed)), self);
+      }
     }
     Selection s = select_key(t, key);
+    s.view = turned(std::move(s.view), s.reversed);
     if (!s.indices.empty()) return kept(wrap(ops::index(s.view, s.indices)), self);
     // x[...] and x[()] are views, not the same object.
     if (s.view == t) return kept(wrap(ops::expand(t, t->sizes())), self);
@@ -303,9 +324,17 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
     if (!value) type_error("delitem: elements of a tensor can't be deleted");
     const TensorRef& t = tensor_of(self);
     if (set_element(t, key, value)) return 0;
+    if (number_kind(value) != Number::None) kernels::check_held("setitem", scalar_from(value), t->dtype());
     TensorRef v = assigned(value, t);
     TensorRef view = plain_view(t, key);
-    const Selection s = view ? Selection{std::move(view), {}} : select_key(t, key);
+    const Selection s = view ? Selection{std::move(view), {}, {}} : select_key(t, key);
+    if (!s.reversed.empty()) {
+      if (!s.indices.empty())
+        value_error(
+            "setitem: a negative slice step beside an index tensor or a mask is not supported; give the "
+            "positions as an index");
+      v = ops::flip(ops::expand(without_leading_ones(std::move(v), s.view->dim()), s.view->sizes()), s.reversed);
+    }
     if (s.indices.empty()) {
       ops::copy_(s.view, without_leading_ones(std::move(v), s.view->dim()));
     } else {

@@ -20,6 +20,7 @@ TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef view(const TensorRef& input, const Dims& shape);
 TensorRef expand(const TensorRef& input, const Dims& sizes);
+TensorRef flip(const TensorRef& input, const Dims& dims);
 TensorRef conj(const TensorRef& input);
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim);
 TensorRef eq(const TensorRef& input, const TensorRef& other);

@@ -135,6 +135,9 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def acosh_(input: Tensor) -> Tensor:
     """Inverse hyperbolic cosine; nan below 1."""
 
+def adaptive_avg_pool1d(input: Tensor, output_size: Sequence[int | None] | int) -> Tensor:
+    """Means of windows that divide the last 1 dimension into output_size parts; a size of None..."""
+
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum of input and alpha times other."""
 
@@ -317,6 +320,9 @@ def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
 def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Tensors with at least three dimensions, a matrix as one plane."""
 
+def avg_pool1d(input: Tensor, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, padding: Sequence[int] | int = [0], ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """Mean of each window over the last 1 dimension."""
+
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Matrix products of a batch scaled by alpha, plus input scaled by beta."""
 
@@ -388,6 +394,12 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ceil_(input: Tensor) -> Tensor:
     """Smallest whole number not below each element; its derivative is 0."""
 
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is..."""
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is..."""
+
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups interleaved."""
 
@@ -443,6 +455,9 @@ def concatenate(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None =
     """Tensors joined along an existing dimension; the other sizes must agree."""
 
 def conj(input: Tensor) -> Tensor:
+    """Complex conjugate; a real input is returned as it is."""
+
+def conj_physical(input: Tensor) -> Tensor:
     """Complex conjugate; a real input is returned as it is."""
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int] | int, value: Number = 0) -> Tensor:
@@ -589,6 +604,12 @@ def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors' elements, neither conjugated."""
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, elements zeroed with probability p and the others divided by 1 - p; the..."""
+
+def dropout_(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """In training, elements zeroed with probability p and the others divided by 1 - p; the..."""
 
 @overload
 def dsplit(input: Tensor, sections: int) -> tuple[Tensor, ...]:
@@ -779,6 +800,9 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 
 def hann_window(window_length: int, periodic: bool = True, *, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Hann window, the square of a sine."""
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The element where its magnitude exceeds lambd, zero elsewhere."""
 
 def heaviside(input: Tensor | Number, values: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Unit step, 0 below zero, 1 above and the element of values at zero, where its slope is..."""
@@ -1007,7 +1031,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     """Permutation and triangular factors from what lu_factor gives; those not asked for are empty."""
 
 def masked_fill(input: Tensor | Number, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
-    """Input with value wherever the mask is true."""
+    """Input with value, in input's dtype, wherever the mask is true."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Input with the elements of source, in order, at the true places of a mask; source needs..."""
@@ -1167,6 +1191,22 @@ def norm(input: Tensor, p: str = 'fro', dim: Sequence[int] | int | None = None, 
 def norm(input: Tensor, p: Number | None, dim: Sequence[int] | int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Norm of vectors of order p over the listed dimensions, all by default; 'fro' is the..."""
 
+@overload
+def normal(mean: Tensor, std: Tensor, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers, each of its own mean and deviation, tensors or numbers, in the dtype of..."""
+
+@overload
+def normal(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers, each of its own mean and deviation, tensors or numbers, in the dtype of..."""
+
+@overload
+def normal(mean: float, std: Tensor, *, generator: Generator | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers, each of its own mean and deviation, tensors or numbers, in the dtype of..."""
+
+@overload
+def normal(mean: float, std: float, size: Sequence[int] | int, *, generator: Generator | None = None, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers, each of its own mean and deviation, tensors or numbers, in the dtype of..."""
+
 def not_equal(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the two differ, element by element."""
 
@@ -1203,6 +1243,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle."""
 
+def poisson(input: Tensor, generator: Generator | None = None, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+    """Poisson-distributed whole numbers, each of the rate its element states, in input's dtype."""
+
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of the given moduli and angles."""
 
@@ -1214,6 +1257,9 @@ def positive(input: Tensor) -> Tensor:
 
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Input raised to the exponent, with numbers accepted on either side."""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The element where positive, weight times it elsewhere; one weight for all channels or..."""
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Product of the elements along dim, 1 for none."""
@@ -1314,6 +1360,12 @@ def reshape(input: Tensor, shape: Sequence[int] | int) -> Tensor:
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Elements of input in the sizes of other."""
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """Input itself; conjugates and negatives are computed when they are asked for, so nothing..."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Input itself; conjugates and negatives are computed when they are asked for, so nothing..."""
+
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The last dimensions divided by their root mean square, then times weight."""
 
@@ -1358,12 +1410,20 @@ def rsub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -
     """Other minus alpha times input."""
 
 @overload
-def scatter(input: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
-    """Input with the elements of src, or a value, written at the places index names along dim."""
+def scatter(input: Tensor, dim: int, index: Tensor, value: Number, *, out: Tensor | None = None) -> Tensor:
+    """Input with the elements of src, or a value, written at the places index names along dim,..."""
 
 @overload
-def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Input with the elements of src, or a value, written at the places index names along dim."""
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Input with the elements of src, or a value, written at the places index names along dim,..."""
+
+@overload
+def scatter(input: Tensor, dim: int, index: Tensor, value: Number, *, reduce: str, out: Tensor | None = None) -> Tensor:
+    """Input with the elements of src, or a value, written at the places index names along dim,..."""
+
+@overload
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str, out: Tensor | None = None) -> Tensor:
+    """Input with the elements of src, or a value, written at the places index names along dim,..."""
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Input with the elements of src added at the places index names along dim; index may be..."""
@@ -1379,6 +1439,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Copy of input with src in place of one index of dim."""
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The self-normalising scaled form of elu."""
+
+def selu_(input: Tensor) -> Tensor:
+    """The self-normalising scaled form of elu."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sign of each element as -1, 0 or 1; of a complex one the number of modulus 1 in its..."""
@@ -1537,6 +1603,12 @@ def tensor_split(input: Tensor, indices: Sequence[int] | int, dim: int = 0) -> t
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dims dimensions of a and the first of b, or over the pairs..."""
 
+def threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere, both in input's dtype."""
+
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere, both in input's dtype."""
+
 def tile(input: Tensor, dims: Sequence[int] | int) -> Tensor:
     """Copies of input side by side; fewer numbers than dimensions count from the last."""
 
@@ -1632,8 +1704,13 @@ def var_mean(input: Tensor, dim: Sequence[int] | int | None, unbiased: bool, kee
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors' elements, the first conjugated."""
 
-def view(input: Tensor, shape: Sequence[int] | int) -> Tensor:
-    """The same memory under other sizes; raises where the strides do not allow it."""
+@overload
+def view(input: Tensor, size: Sequence[int] | int) -> Tensor:
+    """The same memory under other sizes, or its bytes as another dtype, of which the last..."""
+
+@overload
+def view(input: Tensor, dtype: dtype) -> Tensor:
+    """The same memory under other sizes, or its bytes as another dtype, of which the last..."""
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """View of input's memory in the sizes of other."""
@@ -1655,7 +1732,12 @@ def vsplit(input: Tensor, indices: Sequence[int] | int) -> tuple[Tensor, ...]:
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
 
+@overload
 def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""
+
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]:
     """Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,..."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:

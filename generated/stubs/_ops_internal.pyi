@@ -430,6 +430,9 @@ def exclusive_prod(input: Tensor, dim: int) -> Tensor:
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentially distributed numbers of rate lambd in place of the elements."""
 
+def fill_diagonal(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+    """One value along the main diagonal, which with wrap begins again below the end of a tall..."""
+
 def filter_rows(length: int, size: int, scale: Sequence[float] | float, dim: int, cubic: bool, align_corners: bool, *, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """The matrix that resamples a line of length elements to size of them by a triangular or..."""
 
@@ -708,7 +711,7 @@ def nll_loss_forward(input: Tensor, target: Tensor, weight: Tensor | None, ignor
 def norm_named(input: Tensor, p: str, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
     """Norms with a name, of vectors or of matrices."""
 
-def normal(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
+def normal_fill(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Normal numbers of the given mean and deviation in place of the elements."""
 
 def pad_by_index(input: Tensor, pad: Sequence[int] | int, mode: str) -> Tensor:
@@ -740,6 +743,9 @@ def plane_scatter2d(grad: Tensor, indices: Tensor, size: Sequence[int] | int) ->
 
 def plane_scatter3d(grad: Tensor, indices: Tensor, size: Sequence[int] | int) -> Tensor:
     """Values added into zero planes of 3 dimensions at the given positions."""
+
+def poisson_quantile(u: Tensor | Number, rate: Tensor | Number) -> Tensor:
+    """The least whole number that a Poisson distribution of the given rate does not exceed..."""
 
 def polygamma_of(input: Tensor, order: int) -> Tensor:
     """Derivative of the digamma function, the order after the tensor."""
@@ -867,6 +873,9 @@ def strong_mul(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 def sum_to(input: Tensor, size: Sequence[int] | int) -> Tensor:
     """Sum over the dimensions that broadcasting from size would add or repeat."""
 
+def sum_to_size(input: Tensor, size: Sequence[int] | int) -> Tensor:
+    """Input summed to sizes that broadcast to its own."""
+
 def svd_backward(g_U: Tensor, g_S: Tensor, g_Vh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """Gradient of a singular value decomposition in its matrix."""
 
@@ -941,6 +950,9 @@ def var_over(input: Tensor, dim: Sequence[int] | int | None, correction: Number,
 
 def vector_norm_backward(grad: Tensor, input: Tensor, out: Tensor, ord: Number, dim: Sequence[int] | int, keepdim: bool) -> Tensor:
     """Gradient of a vector norm, with ties of the maximum norm sharing it."""
+
+def view_bytes(input: Tensor, dtype: dtype) -> Tensor:
+    """The bytes of a tensor as elements of another dtype."""
 
 def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Weighted losses, their sum, or their mean over the sum of the weights."""

@@ -183,6 +183,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mod
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor:
     """Channels in groups, each group of each sample centred and scaled by its own mean and..."""
 
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Softmax of logits with Gumbel noise over tau, a relaxed draw of one class along dim;..."""
+
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The element where its magnitude exceeds lambd, zero elsewhere."""
 
@@ -242,6 +245,15 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
 
 def logsigmoid(input: Tensor) -> Tensor:
     """Logarithm of the logistic function, without overflow in either tail."""
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, ceil_mode: bool = False) -> Tensor:
+    """Norm of order norm_type of each window over the last dimension, without absolute values..."""
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, ceil_mode: bool = False) -> Tensor:
+    """Norm of order norm_type of each window over the last 2 dimensions, without absolute..."""
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sequence[int] | int, stride: Sequence[int] | int | None = None, ceil_mode: bool = False) -> Tensor:
+    """Norm of order norm_type of each window over the last 3 dimensions, without absolute..."""
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, *, margin: float = 0.0, reduction: str = 'mean') -> Tensor:
     """What the difference of two scores lacks to the margin, in the order target says, reduced."""
@@ -393,11 +405,11 @@ def tanh_(input: Tensor) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """What hyperbolic tangent leaves of each element, x - tanh(x)."""
 
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """The element where it exceeds the threshold, value elsewhere."""
+def threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere, both in input's dtype."""
 
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """The element where it exceeds the threshold, value elsewhere."""
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
+    """The element where it exceeds the threshold, value elsewhere, both in input's dtype."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, reduction: str = 'mean') -> Tensor:
     """How much an anchor's distance to a positive exceeds that to a negative, plus the margin,..."""

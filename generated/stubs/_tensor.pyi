@@ -377,6 +377,8 @@ class _TensorOps:
         """Copy in memory of its own, with history."""
     def conj(self) -> Tensor:
         """Complex conjugate; a real input is returned as it is."""
+    def conj_physical(self) -> Tensor:
+        """Complex conjugate; a real input is returned as it is."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its elements lie in order, a copy that does otherwise."""
     def copy_(self, src: Tensor) -> Tensor:
@@ -507,6 +509,8 @@ class _TensorOps:
         """Exponentially distributed numbers of rate lambd in place of the elements."""
     def fill_(self, value: Tensor) -> Tensor:
         """Every element set to one value; fill_ does it in place."""
+    def fill_diagonal_(self, fill_value: Number, wrap: bool = False) -> Tensor:
+        """One value along the main diagonal, which with wrap begins again below the end of a tall..."""
     def fix(self) -> Tensor:
         """Each element with its fractional part dropped; its derivative is 0."""
     def fix_(self) -> Tensor:
@@ -738,9 +742,9 @@ class _TensorOps:
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """Solution of a system from the factors of its matrix, the right-hand side first."""
     def masked_fill(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
-        """Input with value wherever the mask is true."""
+        """Input with value, in input's dtype, wherever the mask is true."""
     def masked_fill_(self, mask: Tensor | Number, value: Tensor | Number) -> Tensor:
-        """Input with value wherever the mask is true."""
+        """Input with value, in input's dtype, wherever the mask is true."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """Input with the elements of source, in order, at the true places of a mask; source needs..."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
@@ -867,6 +871,8 @@ class _TensorOps:
         """Whether the two differ, element by element."""
     def not_equal_(self, other: Tensor | Number) -> Tensor:
         """Whether the two differ, element by element."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """First columns of the product of Householder reflections, given by the columns below the..."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Matrix of all products of the elements of two vectors."""
     def permute(self, dims: Sequence[int] | int) -> Tensor:
@@ -947,6 +953,10 @@ class _TensorOps:
         """The same elements under other sizes, as a view where the strides allow and a copy..."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """Elements of input in the sizes of other."""
+    def resolve_conj(self) -> Tensor:
+        """Input itself; conjugates and negatives are computed when they are asked for, so nothing..."""
+    def resolve_neg(self) -> Tensor:
+        """Input itself; conjugates and negatives are computed when they are asked for, so nothing..."""
     def roll(self, shifts: Sequence[int] | int, dims: Sequence[int] | int = []) -> Tensor:
         """Elements shifted along dims, those pushed out coming back at the other end."""
     def rot90(self, k: int = 1, dims: Sequence[int] | int = [0, 1]) -> Tensor:
@@ -969,16 +979,28 @@ class _TensorOps:
         """One over the square root of each element."""
     @overload
     def scatter(self, dim: int, index: Tensor, value: Number) -> Tensor:
-        """Input with the elements of src, or a value, written at the places index names along dim."""
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
     @overload
     def scatter(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Input with the elements of src, or a value, written at the places index names along dim."""
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
+    @overload
+    def scatter(self, dim: int, index: Tensor, value: Number, *, reduce: str) -> Tensor:
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
+    @overload
+    def scatter(self, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
     @overload
     def scatter_(self, dim: int, index: Tensor, value: Number) -> Tensor:
-        """Input with the elements of src, or a value, written at the places index names along dim."""
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
     @overload
     def scatter_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Input with the elements of src, or a value, written at the places index names along dim."""
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
+    @overload
+    def scatter_(self, dim: int, index: Tensor, value: Number, *, reduce: str) -> Tensor:
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
+    @overload
+    def scatter_(self, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+        """Input with the elements of src, or a value, written at the places index names along dim,..."""
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """Input with the elements of src added at the places index names along dim; index may be..."""
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -1068,6 +1090,8 @@ class _TensorOps:
         """Difference of input and alpha times other."""
     def sum(self, dim: Sequence[int] | int = [], keepdim: bool = False, *, dtype: dtype | None = None) -> Tensor:
         """Sum of the elements along dim, of all without one; integers are summed as int64."""
+    def sum_to_size(self, size: Sequence[int] | int) -> Tensor:
+        """Input summed to sizes that broadcast to its own."""
     def svd(self, some: bool = True, compute_uv: bool = True) -> _svd_0_result:
         """Singular value decomposition input = U diag(S) V^H under its older name; linalg.svd..."""
     def swapaxes(self, dim0: int, dim1: int) -> Tensor:
@@ -1163,8 +1187,12 @@ class _TensorOps:
         """Variance along dim with n - correction in the denominator; nan when that is 0."""
     def vdot(self, other: Tensor) -> Tensor:
         """Sum of the products of two vectors' elements, the first conjugated."""
-    def view(self, shape: Sequence[int] | int) -> Tensor:
-        """The same memory under other sizes; raises where the strides do not allow it."""
+    @overload
+    def view(self, size: Sequence[int] | int) -> Tensor:
+        """The same memory under other sizes, or its bytes as another dtype, of which the last..."""
+    @overload
+    def view(self, dtype: dtype) -> Tensor:
+        """The same memory under other sizes, or its bytes as another dtype, of which the last..."""
     def view_as(self, other: Tensor) -> Tensor:
         """View of input's memory in the sizes of other."""
     @overload

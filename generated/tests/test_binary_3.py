@@ -53,6 +53,16 @@ OPS = [
         ],
     ),
     Op(
+        name="poisson_quantile",
+        home="internal",
+        elementwise=True,
+        dtypes=("f64",),
+        domains={"u": (0.01, 0.99), "rate": (0.1, 60.0)},
+        forms=[
+            Form(args=(("u", "Tensor"), ("rate", "Tensor")), results=("out",), composed=True, like="scipy.stats.poisson.ppf", kind="name"),
+        ],
+    ),
+    Op(
         name="pow",
         elementwise=True,
         methods=("pow",),

@@ -73,6 +73,14 @@ OPS = [
         ],
     ),
     Op(
+        name="resolve_conj",
+        methods=("resolve_conj", "resolve_neg"),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.asarray", kind="name"),
+        ],
+    ),
+    Op(
         name="rot90",
         methods=("rot90",),
         cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (2, 3)}, "k": 2}, {"input": {"shape": (2, 3)}, "k": -1}),
@@ -164,6 +172,15 @@ OPS = [
         cases=({"input": {"shape": (2, 3)}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.square", kind="name"),
+        ],
+    ),
+    Op(
+        name="sum_to_size",
+        home="internal",
+        methods=("sum_to_size",),
+        cases=({"input": {"shape": (2, 3)}, "size": (1, 3)},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("size", "int[]")), results=("out",), diff=("input",), like="numpy.sum(input, axis=0, keepdims=True)", kind="expr"),
         ],
     ),
     Op(

@@ -45,10 +45,13 @@ OPS = [
         name="scatter",
         methods=("scatter",),
         inplace=("scatter_",),
-        cases=({"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "src": {"shape": (2, 3)}}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "value": 2}),
+        out=True,
+        cases=({"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "src": {"shape": (2, 3)}}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "kind": "permutation"}, "value": 2}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (5, 3), "range": (0.0, 4.0), "kind": "index"}, "src": {"shape": (5, 3)}, "reduce": "add"}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (5, 3), "range": (0.0, 4.0), "kind": "index"}, "src": {"shape": (5, 3), "kind": "nonzero"}, "reduce": "multiply"}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "range": (0.0, 4.0), "kind": "index"}, "value": 2.5, "reduce": "add"}, {"input": {"shape": (4, 3)}, "dim": 0, "index": {"shape": (2, 3), "range": (0.0, 4.0), "kind": "index"}, "value": -2.0, "reduce": "multiply"}),
         forms=[
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("value", "Scalar")), results=("out",), diff=("input",), saved=("index",), tests="tests/ops/test_index.py"),
             Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor")), results=("out",), diff=("input", "src"), saved=("index",), tests="tests/ops/test_index.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("value", "Scalar"), ("reduce", "str", None, "kwonly")), results=("out",), diff=("input",), tests="tests/ops/test_index.py"),
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("index", "Tensor"), ("src", "Tensor"), ("reduce", "str", None, "kwonly")), results=("out",), diff=("input", "src"), tests="tests/ops/test_index.py"),
         ],
     ),
     Op(

@@ -256,6 +256,7 @@ OPS = [
         name="householder_product",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),
+        methods=("orgqr",),
         cases=({"input": {"shape": (4, 3)}, "tau": {"shape": (2,)}}, {"input": {"shape": (2, 3, 3)}, "tau": {"shape": (2, 3)}}),
         forms=[
             Form(args=(("input", "Tensor"), ("tau", "Tensor")), results=("out",), diff=("input", "tau"), tests="tests/ops/test_linalg.py"),

@@ -299,6 +299,15 @@ OPS = [
             Form(args=(("input", "Tensor"), ("normalized_shape", "int[]"), ("eps", "float")), results=("out",), diff=("input",), like="input / numpy.sqrt(numpy.mean(input ** 2, axis=tuple(range(-len(normalized_shape), 0)), keepdims=True) + eps)", kind="expr"),
         ],
     ),
+    Op(
+        name="cosine_embedding_loss",
+        home="nn.functional",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
+        forms=[
+            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
 ]
 
 

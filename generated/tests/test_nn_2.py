@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="cosine_embedding_loss",
-        home="nn.functional",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"input1": {"shape": (2, 3)}, "input2": {"shape": (2, 3)}, "target": {"values": (1.0, -1.0)}},),
-        forms=[
-            Form(args=(("input1", "Tensor"), ("input2", "Tensor"), ("target", "Tensor"), ("margin", "float", 0.0, "kwonly"), ("reduction", "str", "mean", "kwonly")), results=("out",), diff=("input1", "input2"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
         name="cosine_similarity",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"x1": {"shape": (2, 3)}, "x2": {"shape": (2, 3)}},),
@@ -79,7 +70,7 @@ OPS = [
         name="dropout",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
-        inplace=("dropout_",),
+        inplace=("dropout_", "dropout_"),
         cases=({"input": {"shape": (2, 3)}, "training": False},),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 0.5), ("training", "bool", True)), results=("out",), diff=("input",), tests="tests/ops/test_random.py"),
@@ -210,6 +201,16 @@ OPS = [
         ],
     ),
     Op(
+        name="gumbel_softmax",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"logits": {"shape": (2, 3)}}, {"logits": {"shape": (2, 3)}, "tau": 0.5, "hard": True, "dim": 0}),
+        skip={"grad": "every draw is another"},
+        forms=[
+            Form(args=(("logits", "Tensor"), ("tau", "float", 1.0), ("hard", "bool", False), ("eps", "float", 1e-10), ("dim", "int", -1)), results=("out",), diff=("logits",), tests="tests/ops/test_random.py"),
+        ],
+    ),
+    Op(
         name="hinge_embedding_loss",
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
@@ -296,6 +297,16 @@ OPS = [
         cases=({"grad": {"shape": (2, 3)}, "output": {"shape": (2, 3)}, "dim": 1},),
         forms=[
             Form(args=(("grad", "Tensor"), ("output", "Tensor"), ("dim", "int")), results=("out",), diff=("grad", "output"), saved=("grad", "output"), like="grad - numpy.exp(output) * numpy.sum(grad, axis=dim, keepdims=True)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="log_softmax_real",
+        home="internal",
+        promote="float",
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.log_softmax(input, axis=dim)", kind="expr"),
         ],
     ),
 ]

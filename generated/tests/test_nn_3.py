@@ -6,13 +6,30 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="log_softmax_real",
-        home="internal",
-        promote="float",
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        cases=({"input": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (3, 2)}, "dim": 0}),
+        name="lp_pool1d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 6), "range": (0.5, 3.0)}, "norm_type": 2.0, "kernel_size": 3}, {"input": {"shape": (1, 2, 6), "range": (0.5, 3.0)}, "norm_type": 2.5, "kernel_size": 3, "stride": 1, "ceil_mode": True}),
         forms=[
-            Form(args=(("input", "Tensor"), ("dim", "int"), ("dtype", "dtype?", None, "kwonly")), results=("out",), diff=("input",), saved=("out",), like="scipy.special.log_softmax(input, axis=dim)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("norm_type", "float"), ("kernel_size", "int[1]"), ("stride", "int[1]?", None), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="lp_pool2d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 4, 4), "range": (0.5, 3.0)}, "norm_type": 2.0, "kernel_size": (3, 2)}, {"input": {"shape": (1, 2, 4, 4), "range": (0.5, 3.0)}, "norm_type": 2.5, "kernel_size": (3, 2), "stride": 1, "ceil_mode": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("norm_type", "float"), ("kernel_size", "int[2]"), ("stride", "int[2]?", None), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
+        ],
+    ),
+    Op(
+        name="lp_pool3d",
+        home="nn.functional",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (1, 2, 2, 4, 4), "range": (0.5, 3.0)}, "norm_type": 2.0, "kernel_size": (1, 2, 3)}, {"input": {"shape": (1, 2, 2, 4, 4), "range": (0.5, 3.0)}, "norm_type": 2.5, "kernel_size": (1, 2, 3), "stride": 1, "ceil_mode": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("norm_type", "float"), ("kernel_size", "int[3]"), ("stride", "int[3]?", None), ("ceil_mode", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_pool.py"),
         ],
     ),
     Op(
@@ -286,13 +303,6 @@ OPS = [
         cases=({"input": {"shape": (2, 4, 2, 3)}, "upscale_factor": 2},),
         forms=[
             Form(args=(("input", "Tensor"), ("upscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="pixel_unshuffle",
-        cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("downscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
         ],
     ),
 ]

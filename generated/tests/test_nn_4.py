@@ -6,6 +6,13 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="pixel_unshuffle",
+        cases=({"input": {"shape": (2, 1, 4, 6)}, "downscale_factor": 2},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("downscale_factor", "int")), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="plane_gather1d",
         home="internal",
         cases=({"input": {"shape": (2, 2, 6)}, "indices": {"shape": (2, 2, 3), "kind": "index"}},),

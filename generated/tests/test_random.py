@@ -87,6 +87,17 @@ OPS = [
     ),
     Op(
         name="normal",
+        out=True,
+        cases=({"mean": {"shape": (2, 3)}, "std": {"shape": (3,), "kind": "unit"}}, {"mean": {"shape": (2, 3)}}, {"mean": 1.0, "std": {"shape": (3,), "kind": "unit"}}, {"mean": 1.0, "std": 0.5, "size": (2, 3)}),
+        forms=[
+            Form(args=(("mean", "Tensor"), ("std", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("mean", "Tensor"), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("mean", "float"), ("std", "Tensor"), ("generator", "generator?", None, "kwonly")), results=("out",)),
+            Form(args=(("mean", "float"), ("std", "float"), ("size", "int[]"), ("generator", "generator?", None, "kwonly"), ("dtype", "dtype?", None, "kwonly")), results=("out",)),
+        ],
+    ),
+    Op(
+        name="normal_fill",
         home="internal",
         dtypes=("f16", "bf16", "f32", "f64"),
         inplace=("normal_",),
@@ -94,6 +105,13 @@ OPS = [
         skip={"inplace": "every draw is another"},
         forms=[
             Form(args=(("input", "Tensor"), ("mean", "float", 0.0), ("std", "float", 1.0), ("generator", "generator?", None, "kwonly")), results=("out",), tests="tests/ops/test_random.py"),
+        ],
+    ),
+    Op(
+        name="poisson",
+        cases=({"input": {"shape": (2, 3), "range": (0.1, 40.0)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("generator", "generator?", None)), results=("out",)),
         ],
     ),
     Op(

@@ -68,6 +68,7 @@ OPS = [
     Op(
         name="masked_fill",
         elementwise=True,
+        promote="input",
         methods=("masked_fill",),
         inplace=("masked_fill_",),
         domains={"input": (-3.0, 3.0), "value": (-3.0, 3.0)},
@@ -82,6 +83,7 @@ OPS = [
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("condition", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("condition",), like="numpy.where", kind="name"),
+            Form(args=(("condition", "Tensor"),), results=("out[]",), composed=True, like="numpy.nonzero(condition)", kind="expr"),
         ],
     ),
 ]

@@ -195,7 +195,7 @@ OPS = [
         elementwise=True,
         promote="float",
         dtypes=("f16", "bf16", "f32", "f64"),
-        inplace=("celu_",),
+        inplace=("celu_", "celu_"),
         domains={"input": (-3.0, 3.0)},
         params={"alpha": (1.0, 0.5)},
         forms=[
@@ -205,7 +205,7 @@ OPS = [
     Op(
         name="conj",
         elementwise=True,
-        methods=("conj",),
+        methods=("conj", "conj_physical"),
         domains={"input": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.conj", kind="name"),

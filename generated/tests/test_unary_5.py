@@ -212,13 +212,13 @@ OPS = [
         name="threshold",
         home="nn.functional",
         elementwise=True,
-        promote="float",
+        promote="input",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        inplace=("threshold_",),
+        inplace=("threshold_", "threshold_"),
         domains={"input": (-3.0, 3.0)},
         params={"threshold": (0.1,), "value": (2.0,)},
         forms=[
-            Form(args=(("input", "Tensor"), ("threshold", "float"), ("value", "float")), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > threshold, input, value)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("threshold", "Scalar"), ("value", "Scalar")), results=("out",), diff=("input",), saved=("input",), like="numpy.where(input > threshold, input, value)", kind="expr"),
         ],
     ),
     Op(

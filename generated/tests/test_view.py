@@ -213,9 +213,10 @@ OPS = [
         name="view",
         methods=("view",),
         view_of="input",
-        cases=({"input": {"shape": (2, 6)}, "shape": (3, 4)}, {"input": {"shape": (2, 6)}, "shape": (3, -1)}),
+        cases=({"input": {"shape": (2, 6)}, "size": (3, 4)}, {"input": {"shape": (2, 6)}, "size": (3, -1)}, {"input": {"shape": (2, 6)}, "dtype": "i64"}, {"input": {"shape": (2, 6)}, "dtype": "c128"}, {"input": {"shape": (2, 3)}, "dtype": "i32"}),
         forms=[
-            Form(args=(("input", "Tensor"), ("shape", "int[]")), results=("out",), diff=("input",), like="numpy.reshape(input, shape)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("size", "int[]")), results=("out",), diff=("input",), like="numpy.reshape(input, size)", kind="expr"),
+            Form(args=(("input", "Tensor"), ("dtype", "dtype")), results=("bits",), like="numpy.asarray(input).view({\"f32\": \"f4\", \"f64\": \"f8\", \"i32\": \"i4\", \"u8\": \"u1\", \"i64\": \"i8\", \"c128\": \"c16\"}[dtype])", kind="expr"),
         ],
     ),
     Op(
@@ -234,6 +235,15 @@ OPS = [
         cases=({"input": {"shape": (3,), "dtype": "c128"}},),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.stack([numpy.real(input), numpy.imag(input)], -1)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="view_bytes",
+        home="internal",
+        view_of="input",
+        cases=({"input": {"shape": (2, 6)}, "dtype": "i64"}, {"input": {"shape": (2, 6)}, "dtype": "c128"}, {"input": {"shape": (2, 3)}, "dtype": "i32"}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("dtype", "dtype")), results=("out",), tests="tests/ops/test_view.py"),
         ],
     ),
 ]

@@ -55,7 +55,7 @@ def test_tensor_keys() -> None:
         ((0, 9), IndexError, "index 9 is out of bounds for dimension 1 with size 4"),
         ((0, 0, 0, 0), IndexError, "too many indices"),
         ((..., ...), IndexError, "single ellipsis"),
-        (slice(None, None, -1), ValueError, "step must be greater than zero"),
+        (slice(None, None, 0), ValueError, "step cannot be zero"),
         (1.5, IndexError, "not float"),
         ("a", IndexError, "not str"),
         (np.ones((2, 4), bool), IndexError, "shape of the mask"),
@@ -91,3 +91,40 @@ def test_views_and_history() -> None:
     z = tp.ones(4, requires_grad=True)
     z[tp.tensor([0, 0, 2])].sum().backward()
     assert z.grad.tolist() == [2.0, 0.0, 1.0, 0.0]
+
+
+BACKWARDS = [
+    slice(None, None, -1), slice(2, None, -2), slice(None, 0, -1), slice(-1, -9, -1), slice(0, 2, -1),
+    slice(9, None, -3), (slice(None), slice(None, None, -1)), (slice(None, None, -1), 1),
+    (..., slice(None, None, -2)), (None, slice(1, None, -1)),
+    (slice(None, None, -1), slice(None, None, -1), slice(3, 0, -2)), (slice(None, None, -1), [0, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", BACKWARDS, ids=str)
+def test_a_negative_step_gives_a_copy_in_reverse(key) -> None:
+    x = tp.from_numpy(A.copy())
+    got = x[key]
+    np.testing.assert_array_equal(got.numpy(), A[key])
+    got.zero_()
+    np.testing.assert_array_equal(x.numpy(), A)
+    y = tp.tensor(A, dtype=tp.float64, requires_grad=True)
+    w = tp.tensor(np.arange(A[key].size, dtype=float).reshape(A[key].shape))
+    (g,) = tp.autograd.grad((y[key] * w).sum(), y)
+    want = np.zeros(A.shape)
+    np.add.at(want, key, w.numpy())
+    np.testing.assert_array_equal(g.numpy(), want)
+
+
+@pytest.mark.parametrize("key", BACKWARDS[:-1], ids=str)
+def test_assignment_through_a_negative_step(key) -> None:
+    for value in (np.arange(A[key].size, dtype=A.dtype).reshape(A[key].shape), np.arange(A[key].shape[-1]), 7):
+        want, x = A.copy(), tp.from_numpy(A.copy())
+        want[key] = value
+        x[key] = tp.tensor(value) if isinstance(value, np.ndarray) else value
+        np.testing.assert_array_equal(x.numpy(), want)
+    x = tp.arange(5)
+    x[::-1] = x
+    assert x.tolist() == [4, 3, 2, 1, 0]
+    with pytest.raises(ValueError, match="setitem: a negative slice step beside an index"):
+        tp.zeros(3, 4)[::-1, [0, 1]] = 1.0

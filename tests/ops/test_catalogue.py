@@ -205,3 +205,46 @@ def test_random_fills():
     assert 0.45 < x.uniform_().mean().item() < 0.55
     assert abs(x.normal_(1.0, 2.0).mean().item() - 1) < 0.3
     assert 0.4 < x.exponential_(2.0).mean().item() < 0.6
+
+
+def test_sums_to_sizes_and_resolved_views() -> None:
+    x = tp.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    assert x.sum_to_size(3, 1).tolist() == x.sum(0).sum(1, True).tolist()
+    assert x.sum_to_size((2, 1, 4)).equal(x.sum(1, True))
+    assert x.sum_to_size(2, 3, 4).equal(x)
+    for sizes in ((4, 4), (1, 2, 3, 4), (2,)):
+        with pytest.raises(ValueError, match="does not broadcast to the sizes"):
+            x.sum_to_size(*sizes)
+    z = tp.tensor([1 + 2j])
+    assert z.conj().resolve_conj().tolist() == tp.conj_physical(z).tolist() == [1 - 2j]
+    assert tp.resolve_neg(z).tolist() == z.tolist()
+    reflectors = tp.tensor([[1.0], [0.5]])
+    assert reflectors.orgqr(tp.tensor([1.6])).equal(tp.linalg.householder_product(reflectors, tp.tensor([1.6])))
+
+
+def test_functions_that_torch_has_in_both_places() -> None:
+    x = tp.tensor([[[-1.0, 0.3, 2.0, 4.0]]])
+    F = tp.nn.functional
+    for name, rest in (
+        ("avg_pool1d", (2,)), ("adaptive_avg_pool1d", (2,)), ("celu", ()), ("hardshrink", ()), ("selu", ()),
+        ("prelu", (tp.tensor([0.25]),)), ("threshold", (0.5, -1.0)),
+    ):  # fmt: skip
+        assert getattr(tp, name)(x, *rest).equal(getattr(F, name)(x, *rest)), name
+    assert tp.celu_(x.clone()).equal(F.celu(x)) and tp.selu_(x.clone()).equal(F.selu(x))
+    assert tp.dropout(x, 0.5, False).equal(x)
+
+
+def test_settings_that_leave_no_choice() -> None:
+    assert str(tp.get_default_device()) == "cpu"
+    tp.set_default_device("cpu")
+    tp.set_default_device(None)
+    with pytest.raises((RuntimeError, ValueError, NotImplementedError), match="cuda"):
+        tp.set_default_device("cuda")
+    assert tp.get_float32_matmul_precision() == "highest"
+    try:
+        tp.set_float32_matmul_precision("high")
+        assert tp.get_float32_matmul_precision() == "high"
+    finally:
+        tp.set_float32_matmul_precision("highest")
+    with pytest.raises(ValueError, match="'low' is not one of highest, high, medium"):
+        tp.set_float32_matmul_precision("low")

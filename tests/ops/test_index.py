@@ -139,3 +139,15 @@ def test_the_method_where_keeps_its_tensor() -> None:
     assert tp.tensor([1, 2, 3]).where(holds, 0.5).tolist() == [1, 0.5, 3]
     x.where(holds, 0.0).sum().backward()
     assert x.grad.tolist() == [1, 0, 1]
+
+
+def test_where_of_a_condition_alone_gives_places() -> None:
+    x = tp.tensor([[0, 1], [2, 3]])
+    got = tp.where(x > 0)
+    assert isinstance(got, tuple) and [p.tolist() for p in got] == [[0, 1, 1], [1, 0, 1]]
+    assert all(a.equal(b) for a, b in zip(got, tp.nonzero(x, as_tuple=True), strict=True))
+    assert x[got].tolist() == [1, 2, 3]
+    assert [p.tolist() for p in tp.where(tp.tensor(5))] == [[0]]
+    assert [(p.tolist(), p.dtype) for p in tp.where(condition=tp.tensor(0))] == [([], tp.int64)]
+    with pytest.raises(TypeError, match="where"):
+        tp.where(x, x)

@@ -75,3 +75,31 @@ def test_an_adaptive_size_that_is_left_open_is_the_inputs(name: str) -> None:
     pool = getattr(tp.nn.functional, name)
     assert pool(x, (None, 3)).tolist() == pool(x, (4, 3)).tolist()
     assert pool(x, (2, None)).tolist() == pool(x, (2, 6)).tolist()
+
+
+def test_norms_of_windows():
+    F = tp.nn.functional
+    a = np.arange(6.0).reshape(1, 6)
+    x = tp.tensor(a)
+    np.testing.assert_allclose(F.lp_pool1d(x, 2, 2).numpy(), [[1, 13**0.5, 41**0.5]])
+    # The last window holds two of its three elements, and counts as three of their mean.
+    np.testing.assert_allclose(F.lp_pool1d(x, 2, 3, 4, ceil_mode=True).numpy(), [[5**0.5, (41 * 1.5) ** 0.5]])
+    assert F.lp_pool1d(tp.tensor([[-1.0, -2.0, -3.0, 1.0]]), float("inf"), 2).tolist() == [[2, 3]]
+    assert F.lp_pool1d(tp.tensor([[-1.0, -2.0, -3.0, 1.0]]), 1, 2).tolist() == [[-3, -2]]
+    square = tp.tensor(np.arange(16.0).reshape(1, 1, 4, 4))
+    want = [[np.linalg.norm([0, 1, 4, 5]), np.linalg.norm([2, 3, 6, 7])]]
+    np.testing.assert_allclose(F.lp_pool2d(square, 2.0, 2)[0, 0, :1].numpy(), want)
+    cube = square.reshape(1, 1, 2, 2, 4)
+    want = np.sum(np.arange(16.0).reshape(2, 2, 2, 2) ** 3, axis=(0, 1, 3)) ** (1 / 3)
+    np.testing.assert_allclose(F.lp_pool3d(cube, 3, 2).flatten().numpy(), want)
+    with pytest.raises(ValueError, match="lp_pool1d: norm_type=0 has no root"):
+        F.lp_pool1d(x, 0, 2)
+
+
+def test_a_window_of_zeros_has_gradient_zero_in_its_norm():
+    F = tp.nn.functional
+    x = tp.tensor([[0.0, 0.0, 3.0, 4.0]], dtype=tp.float64, requires_grad=True)
+    (g,) = tp.autograd.grad(F.lp_pool1d(x, 2, 2).sum(), x)
+    np.testing.assert_allclose(g.numpy(), [[0, 0, 0.6, 0.8]])
+    (g,) = tp.autograd.grad(F.lp_pool1d(x, 1, 2).sum(), x)
+    assert g.tolist() == [[1, 1, 1, 1]]

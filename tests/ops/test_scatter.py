@@ -117,3 +117,35 @@ def test_bags_of_embeddings():
     same(got[0], (table[at[:3]] * weights[:3, None]).sum(0))
     got = F.embedding_bag(tp.tensor([[0, 1], [2, 2]]), w, mode="mean", padding_idx=1)
     same(got, np.stack([table[0], table[2]]))
+
+
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+def test_scatter_with_a_reduction(reduce):
+    base, src = RNG.normal(size=(3, 2)), RNG.normal(size=(5, 2))
+    index = RNG.integers(0, 3, (5, 2))
+    full = {"add": "sum", "multiply": "prod"}[reduce]
+    x, s, at = tp.tensor(base), tp.tensor(src), tp.tensor(index)
+    same(x.scatter(0, at, s, reduce=reduce), scattered(base, index, src, full, True))
+    same(tp.scatter(x, 0, at, value=2.5, reduce=reduce), scattered(base, index, np.full((5, 2), 2.5), full, True))
+    y = x.clone()
+    assert y.scatter_(0, at, s, reduce=reduce) is y
+    assert y.scatter_(0, at, 0.5, reduce=reduce) is y
+    want = scattered(scattered(base, index, src, full, True), index, np.full((5, 2), 0.5), full, True)
+    same(y, want)
+    leaves = [t.clone().requires_grad_() for t in (x, s)]
+    assert tp.autograd.gradcheck(lambda a, b: a.scatter(0, at, b, reduce=reduce), leaves)
+    assert tp.autograd.gradcheck(lambda a: a.scatter(0, at, 2.5, reduce=reduce), leaves[:1])
+    n = tp.tensor([1, 2, 3]).scatter(0, tp.tensor([0, 0]), 2.5, reduce=reduce)
+    assert n.dtype == tp.int64 and n.tolist() == ([5, 2, 3] if reduce == "add" else [4, 2, 3])
+    out = tp.zeros(3, 2, dtype=tp.float64)
+    assert tp.scatter(x, 0, at, s, reduce=reduce, out=out) is out
+    same(out, scattered(base, index, src, full, True))
+
+
+def test_scatter_takes_no_other_reduction():
+    x, at = tp.zeros(3), tp.tensor([0])
+    for value in (1.0, tp.ones(1)):
+        with pytest.raises(RuntimeError, match="scatter: reduce='mean' is not add or multiply"):
+            x.scatter(0, at, value, reduce="mean")
+        with pytest.raises(TypeError, match="scatter"):
+            x.scatter(0, at, value, "add")

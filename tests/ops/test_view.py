@@ -80,3 +80,65 @@ def test_gradient_of_a_scatter_whose_cotangent_is_a_view():
     (first,) = tp.autograd.grad(view, y, u, create_graph=True)
     (second,) = tp.autograd.grad(first, u, g)
     assert second.tolist() == [5, 8]
+
+
+def test_bytes_under_another_dtype_share_memory_and_version():
+    a = np.arange(8, dtype=np.float32).reshape(2, 4)
+    x = tp.tensor(a)
+    for name in ("int32", "uint8", "int16", "float64", "complex64", "complex128", "float32"):
+        got = x.view(getattr(tp, name))
+        want = a.view(getattr(np, name))
+        assert got.dtype == getattr(tp, name) and tuple(got.shape) == want.shape
+        np.testing.assert_array_equal(got.numpy(), want)
+        assert got.data_ptr() == x.data_ptr() and x.view(dtype=getattr(tp, name)).shape == got.shape
+    bits = x.view(tp.int32)
+    before = x._version
+    bits[0, 1] = 0x40490FDB
+    assert x._version > before and x[0, 1].item() == np.float32(np.pi)
+    assert x.view(size=(4, 2)).shape == (4, 2)
+    assert tp.tensor(1.0).view(tp.int32).item() == 0x3F800000
+    assert tp.zeros(0, 3).view(tp.uint8).shape == (0, 12)
+    assert tp.tensor([1, 0], dtype=tp.uint8).view(tp.bool).tolist() == [True, False]
+
+
+def test_bytes_have_no_gradient():
+    x = leaf(2, 4)
+    y = x * 1
+    assert not y.view(tp.int64).requires_grad and not y.view(tp.complex128).requires_grad
+    assert not tp.func.vmap(lambda r: r.view(tp.float32))(y).requires_grad
+    np.testing.assert_array_equal(
+        tp.func.vmap(lambda r: r.view(tp.int32))(x).numpy(), x.detach().numpy().view(np.int32)
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype", "text"),
+    [
+        (lambda: tp.zeros(2, 3), tp.float64, r"view.*size 3, which must be a multiple of 2 to view float32 as float64"),
+        (lambda: tp.zeros(2, 4)[:, 1:3], tp.float64, r"1 elements into its memory"),
+        (lambda: tp.zeros(2, 4).t(), tp.float64, r"last dimension has stride 4"),
+        (lambda: tp.zeros(2, 4).t(), tp.int16, r"last dimension has stride 4"),
+        (lambda: tp.zeros(2, 4)[:, ::2], tp.int16, r"last dimension has stride 2"),
+        (lambda: tp.zeros(2, 3)[:, :2], tp.float64, r"dimension 0 has stride 3, which must be a multiple of 2"),
+        (lambda: tp.tensor(1.0), tp.uint8, r"view: a 0-d tensor of float32"),
+        (lambda: tp.tensor(1.0), tp.float64, r"multiple of 2"),
+    ],
+)
+def test_bytes_that_do_not_fit(make, dtype, text):
+    with pytest.raises(RuntimeError, match=text):
+        make().view(dtype)
+
+
+def test_samples_without_dimensions_are_not_joined_into_larger_elements():
+    with pytest.raises(RuntimeError, match="view"):
+        tp.func.vmap(lambda s: s.view(tp.float64))(tp.zeros(4))
+    with pytest.raises(RuntimeError, match="0-d tensor"):
+        tp.func.vmap(lambda s: s.view(tp.uint8))(tp.zeros(4))
+
+
+def test_bytes_at_an_odd_address():
+    raw = np.zeros(17, dtype=np.uint8)
+    x = tp.from_numpy(raw[1:])
+    with pytest.raises(RuntimeError, match="address that is no multiple of 8"):
+        x.view(tp.float64)
+    assert x.clone().view(tp.float64).tolist() == [0.0, 0.0]

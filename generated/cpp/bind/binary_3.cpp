@@ -107,6 +107,25 @@ PyObject* nextafter_wide_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return nextafter_wide_call(nullptr, args, nargs, kwnames);
 }
 
+// poisson_quantile
+constexpr Param kPoissonQuantileSpecParams[] = {
+    {"u", Kind::Tensor},
+    {"rate", Kind::Tensor},
+};
+const Spec kPoissonQuantileSpec{"poisson_quantile", "poisson_quantile(Tensor u, Tensor rate) -> Tensor out", kPoissonQuantileSpecParams};
+
+PyObject* poisson_quantile_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("poisson_quantile", [&]() -> PyObject* {
+    const Spec& spec = kPoissonQuantileSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::poisson_quantile(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* poisson_quantile_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return poisson_quantile_call(nullptr, args, nargs, kwnames);
+}
+
 // pow
 constexpr Param kPowSpecParams[] = {
     {"input", Kind::Tensor},
@@ -623,6 +642,16 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = where(input == other, 0, 1)\n"
      "  d other = 0"},
+    {"poisson_quantile", fast(poisson_quantile_function), METH_FASTCALL | METH_KEYWORDS,
+     "poisson_quantile(u, rate)\n"
+     "--\n"
+     "\n"
+     "The least whole number that a Poisson distribution of the given rate does not exceed with\n"
+     "probability u.\n"
+     "\n"
+     "Args:\n"
+     "  u: Tensor\n"
+     "  rate: Tensor"},
     {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
      "smooth_l1(input, target, beta)\n"
      "--\n"

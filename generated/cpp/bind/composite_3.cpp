@@ -170,6 +170,27 @@ PyObject* reshape_as_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return reshape_as_call(self, args, nargs, kwnames);
 }
 
+// resolve_conj
+constexpr Param kResolveConjSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kResolveConjSpec{"resolve_conj", "resolve_conj(Tensor input) -> Tensor out", kResolveConjSpecParams};
+
+PyObject* resolve_conj_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("resolve_conj", [&]() -> PyObject* {
+    const Spec& spec = kResolveConjSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::resolve_conj(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* resolve_conj_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return resolve_conj_call(nullptr, args, nargs, kwnames);
+}
+PyObject* resolve_conj_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return resolve_conj_call(self, args, nargs, kwnames);
+}
+
 // rot90
 constexpr Param kRot90SpecParams[] = {
     {"input", Kind::Tensor},
@@ -386,6 +407,28 @@ PyObject* square_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs
     Py_INCREF(self);
     return self;
   });
+}
+
+// sum_to_size
+constexpr Param kSumToSizeSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"size", Kind::IntList},
+};
+const Spec kSumToSizeSpec{"sum_to_size", "sum_to_size(Tensor input, int[] size) -> Tensor out", kSumToSizeSpecParams};
+
+PyObject* sum_to_size_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("sum_to_size", [&]() -> PyObject* {
+    const Spec& spec = kSumToSizeSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::sum_to_size(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+  });
+}
+PyObject* sum_to_size_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sum_to_size_call(nullptr, args, nargs, kwnames);
+}
+PyObject* sum_to_size_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return sum_to_size_call(self, args, nargs, kwnames);
 }
 
 // svd_backward
@@ -614,6 +657,24 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"resolve_conj", fast(resolve_conj_function), METH_FASTCALL | METH_KEYWORDS,
+     "resolve_conj(input)\n"
+     "--\n"
+     "\n"
+     "Input itself; conjugates and negatives are computed when they are asked for, so nothing is\n"
+     "left to do.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"resolve_neg", fast(resolve_conj_function), METH_FASTCALL | METH_KEYWORDS,
+     "resolve_neg(input)\n"
+     "--\n"
+     "\n"
+     "Input itself; conjugates and negatives are computed when they are asked for, so nothing is\n"
+     "left to do.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"rot90", fast(rot90_function), METH_FASTCALL | METH_KEYWORDS,
      "rot90(input, k=1, dims=[0, 1])\n"
      "--\n"
@@ -750,6 +811,15 @@ PyMethodDef functions_internal[] = {
      "  g_log: Tensor\n"
      "  A: Tensor\n"
      "  sign: Tensor"},
+    {"sum_to_size", fast(sum_to_size_function), METH_FASTCALL | METH_KEYWORDS,
+     "sum_to_size(input, size)\n"
+     "--\n"
+     "\n"
+     "Input summed to sizes that broadcast to its own.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int"},
     {"svd_backward", fast(svd_backward_function), METH_FASTCALL | METH_KEYWORDS,
      "svd_backward(g_U, g_S, g_Vh, U, S, Vh)\n"
      "--\n"
@@ -905,6 +975,24 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor"},
+    {"resolve_conj", fast(resolve_conj_method), METH_FASTCALL | METH_KEYWORDS,
+     "resolve_conj($self)\n"
+     "--\n"
+     "\n"
+     "Input itself; conjugates and negatives are computed when they are asked for, so nothing is\n"
+     "left to do.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
+    {"resolve_neg", fast(resolve_conj_method), METH_FASTCALL | METH_KEYWORDS,
+     "resolve_neg($self)\n"
+     "--\n"
+     "\n"
+     "Input itself; conjugates and negatives are computed when they are asked for, so nothing is\n"
+     "left to do.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"rot90", fast(rot90_method), METH_FASTCALL | METH_KEYWORDS,
      "rot90($self, k=1, dims=[0, 1])\n"
      "--\n"
@@ -929,6 +1017,15 @@ PyMethodDef methods[] = {
      "\n"
      "Each element times itself; bool is squared as int64, as input ** 2 is. In place: self is\n"
      "overwritten and returned."},
+    {"sum_to_size", fast(sum_to_size_method), METH_FASTCALL | METH_KEYWORDS,
+     "sum_to_size($self, size)\n"
+     "--\n"
+     "\n"
+     "Input summed to sizes that broadcast to its own.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  size: list of int"},
     {"tile", fast(tile_method), METH_FASTCALL | METH_KEYWORDS,
      "tile($self, dims)\n"
      "--\n"

@@ -101,26 +101,56 @@ constexpr Param kScatterSpecParams[] = {
     {"dim", Kind::Int},
     {"index", Kind::Tensor},
     {"value", Kind::Scalar},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kScatterSpec{"scatter", "scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out", kScatterSpecParams};
+constexpr Param kScatter2SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"index", Kind::Tensor},
+    {"value", Kind::Scalar},
+    {"reduce", Kind::Str, false, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kScatter2Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out", kScatter2SpecParams};
 constexpr Param kScatter1SpecParams[] = {
     {"input", Kind::Tensor},
     {"dim", Kind::Int},
     {"index", Kind::Tensor},
     {"src", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
 };
 const Spec kScatter1Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out", kScatter1SpecParams};
+constexpr Param kScatter3SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"index", Kind::Tensor},
+    {"src", Kind::Tensor},
+    {"reduce", Kind::Str, false, true},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kScatter3Spec{"scatter", "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out", kScatter3SpecParams};
 
 PyObject* scatter_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("scatter", [&]() -> PyObject* {
-    Slots<4> a;
+    Slots<6> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(4)) return written_out(spec.op, wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3))), a[4]);
       return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3))), spec, a);
     }
+    if (const Spec& spec = kScatter2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_str(spec, a, 4))), a[5]);
+      return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_str(spec, a, 4))), spec, a);
+    }
     if (const Spec& spec = kScatter1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(4)) return written_out(spec.op, wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), a[4]);
       return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref())), spec, a);
     }
-    no_match({&kScatterSpec, &kScatter1Spec}, self, args, nargs, kwnames);
+    if (const Spec& spec = kScatter3Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_str(spec, a, 4))), a[5]);
+      return kept(wrap(ops::scatter(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_str(spec, a, 4))), spec, a);
+    }
+    no_match({&kScatterSpec, &kScatter2Spec, &kScatter1Spec, &kScatter3Spec}, self, args, nargs, kwnames);
   });
 }
 PyObject* scatter_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -131,9 +161,14 @@ PyObject* scatter_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 }
 PyObject* scatter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("scatter", [&]() -> PyObject* {
-    Slots<4> a;
+    Slots<6> a;
     if (const Spec& spec = kScatterSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
       ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3));
+      Py_INCREF(self);
+      return self;
+    }
+    if (const Spec& spec = kScatter2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_scalar(spec, a, 3), to_str(spec, a, 4));
       Py_INCREF(self);
       return self;
     }
@@ -142,7 +177,12 @@ PyObject* scatter_inplace(PyObject* self, PyObject* const* args, Py_ssize_t narg
       Py_INCREF(self);
       return self;
     }
-    no_match({&kScatterSpec, &kScatter1Spec}, self, args, nargs, kwnames);
+    if (const Spec& spec = kScatter3Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      ops::scatter_(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_str(spec, a, 4));
+      Py_INCREF(self);
+      return self;
+    }
+    no_match({&kScatterSpec, &kScatter2Spec, &kScatter1Spec, &kScatter3Spec}, self, args, nargs, kwnames);
   });
 }
 
@@ -623,11 +663,14 @@ PyMethodDef functions_top[] = {
      "  source: Tensor\n"
      "  accumulate: bool, default False"},
     {"scatter", fast(scatter_function), METH_FASTCALL | METH_KEYWORDS,
-     "Input with the elements of src, or a value, written at the places index names along dim.\n"
+     "Input with the elements of src, or a value, written at the places index names along dim, or\n"
+     "with reduce='add' or 'multiply' added to, or multiplied into, what stands there.\n"
      "\n"
      "Forms:\n"
      "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
      "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -635,6 +678,7 @@ PyMethodDef functions_top[] = {
      "  index: Tensor\n"
      "  value: number\n"
      "  src: Tensor\n"
+     "  reduce: str\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = scatter(g, dim, index, 0)\n"
@@ -945,11 +989,14 @@ PyMethodDef methods[] = {
      "Input with the elements of source written, or added, at places counted in row-major order.\n"
      "In place: self is overwritten and returned."},
     {"scatter", fast(scatter_method), METH_FASTCALL | METH_KEYWORDS,
-     "Input with the elements of src, or a value, written at the places index names along dim.\n"
+     "Input with the elements of src, or a value, written at the places index names along dim, or\n"
+     "with reduce='add' or 'multiply' added to, or multiplied into, what stands there.\n"
      "\n"
      "Forms:\n"
      "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
      "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -957,17 +1004,21 @@ PyMethodDef methods[] = {
      "  index: Tensor\n"
      "  value: number\n"
      "  src: Tensor\n"
+     "  reduce: str\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = scatter(g, dim, index, 0)\n"
      "  gradient of src = constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), shape(src)))"},
     {"scatter_", fast(scatter_inplace), METH_FASTCALL | METH_KEYWORDS,
-     "Input with the elements of src, or a value, written at the places index names along dim. In\n"
-     "place: self is overwritten and returned.\n"
+     "Input with the elements of src, or a value, written at the places index names along dim, or\n"
+     "with reduce='add' or 'multiply' added to, or multiplied into, what stands there. In place:\n"
+     "self is overwritten and returned.\n"
      "\n"
      "Forms:\n"
      "  scatter(Tensor input, int dim, Tensor index, Scalar value) -> Tensor out\n"
-     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out"},
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out\n"
+     "  scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out"},
     {"scatter_add", fast(scatter_add_method), METH_FASTCALL | METH_KEYWORDS,
      "scatter_add($self, dim, index, src)\n"
      "--\n"

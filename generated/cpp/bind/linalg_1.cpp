@@ -645,6 +645,9 @@ PyObject* householder_product_call(PyObject* self, PyObject* const* args, Py_ssi
 PyObject* householder_product_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return householder_product_call(nullptr, args, nargs, kwnames);
 }
+PyObject* householder_product_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return householder_product_call(self, args, nargs, kwnames);
+}
 
 // inner
 constexpr Param kInnerSpecParams[] = {
@@ -1351,6 +1354,18 @@ PyMethodDef methods[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
+    {"orgqr", fast(householder_product_method), METH_FASTCALL | METH_KEYWORDS,
+     "orgqr($self, tau)\n"
+     "--\n"
+     "\n"
+     "First columns of the product of Householder reflections, given by the columns below the\n"
+     "diagonal and their factors, as geqrf gives them.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  tau: Tensor\n"
+     "\n"
+     "Reference: Schreiber and Van Loan 1989"},
     {},
 };
 }  // namespace

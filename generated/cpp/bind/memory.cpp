@@ -170,6 +170,36 @@ PyObject* fill_inplace_function(PyObject*, PyObject* const* args, Py_ssize_t nar
   return call_inplace_method("fill_", fill_inplace, args, nargs, kwnames);
 }
 
+// fill_diagonal_
+constexpr Param kFillDiagonalSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"fill_value", Kind::Scalar},
+    {"wrap", Kind::Bool, true},
+};
+const Spec kFillDiagonalSpec{"fill_diagonal_", "fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor out", kFillDiagonalSpecParams};
+
+PyObject* fill_diagonal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fill_diagonal_", [&]() -> PyObject* {
+    const Spec& spec = kFillDiagonalSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::fill_diagonal(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_bool(spec, a, 2, false))), spec, a);
+  });
+}
+PyObject* fill_diagonal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return fill_diagonal_call(nullptr, args, nargs, kwnames);
+}
+PyObject* fill_diagonal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("fill_diagonal_", [&]() -> PyObject* {
+    Slots<3> a;
+    const Spec& spec = kFillDiagonalSpec;
+    parse(spec, a, self, args, nargs, kwnames);
+    ops::fill_diagonal_(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_bool(spec, a, 2, false));
+    Py_INCREF(self);
+    return self;
+  });
+}
+
 // float_power
 constexpr Param kFloatPower1SpecParams[] = {
     {"input", Kind::Scalar},
@@ -766,6 +796,17 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  d input = 0\n"
      "  gradient of src = sum_to(g, shape(src))"},
+    {"fill_diagonal", fast(fill_diagonal_function), METH_FASTCALL | METH_KEYWORDS,
+     "fill_diagonal(input, fill_value, wrap=False)\n"
+     "--\n"
+     "\n"
+     "One value along the main diagonal, which with wrap begins again below the end of a tall\n"
+     "matrix.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  fill_value: number\n"
+     "  wrap: bool, default False"},
     {"isclose_complex", fast(isclose_complex_function), METH_FASTCALL | METH_KEYWORDS,
      "isclose_complex(input, other, rtol, atol, equal_nan)\n"
      "--\n"
@@ -865,6 +906,12 @@ PyMethodDef methods[] = {
      "\n"
      "Every element set to one value; fill_ does it in place. In place: self is overwritten and\n"
      "returned."},
+    {"fill_diagonal_", fast(fill_diagonal_inplace), METH_FASTCALL | METH_KEYWORDS,
+     "fill_diagonal_($self, fill_value, wrap=False)\n"
+     "--\n"
+     "\n"
+     "One value along the main diagonal, which with wrap begins again below the end of a tall\n"
+     "matrix. In place: self is overwritten and returned."},
     {"float_power", fast(float_power_method), METH_FASTCALL | METH_KEYWORDS,
      "Power in float64, or complex128 where an operand is complex.\n"
      "\n"

@@ -727,7 +727,39 @@ PyObject* complex_rms_norm_function(PyObject*, PyObject* const* args, Py_ssize_t
   return complex_rms_norm_call(nullptr, args, nargs, kwnames);
 }
 
+// cosine_embedding_loss
+constexpr Param kCosineEmbeddingLossSpecParams[] = {
+    {"input1", Kind::Tensor},
+    {"input2", Kind::Tensor},
+    {"target", Kind::Tensor},
+    {"margin", Kind::Float, true, true},
+    {"reduction", Kind::Str, true, true},
+};
+const Spec kCosineEmbeddingLossSpec{"cosine_embedding_loss", "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kCosineEmbeddingLossSpecParams};
+
+PyObject* cosine_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("cosine_embedding_loss", [&]() -> PyObject* {
+    const Spec& spec = kCosineEmbeddingLossSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
+  });
+}
+PyObject* cosine_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return cosine_embedding_loss_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
+    {"adaptive_avg_pool1d", fast(adaptive_avg_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "adaptive_avg_pool1d(input, output_size)\n"
+     "--\n"
+     "\n"
+     "Means of windows that divide the last 1 dimension into output_size parts; a size of None is\n"
+     "the input's.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  output_size: list of int (1)"},
     {"alpha_dropout", fast(alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
      "alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
@@ -747,6 +779,19 @@ PyMethodDef functions_top[] = {
      "\n"
      "Dropout that keeps the mean 0 and variance 1 of SELU's outputs; dropped elements take SELU's\n"
      "lower limit. In place: self is overwritten and returned."},
+    {"avg_pool1d", fast(avg_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "avg_pool1d(input, kernel_size, stride=None, padding=[0], ceil_mode=False, count_include_pad=True)\n"
+     "--\n"
+     "\n"
+     "Mean of each window over the last 1 dimension.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1) or None, default None\n"
+     "  padding: list of int (1), default [0]\n"
+     "  ceil_mode: bool, default False\n"
+     "  count_include_pad: bool, default True"},
     {"bilinear", fast(bilinear_function), METH_FASTCALL | METH_KEYWORDS,
      "bilinear(input1, input2, weight, bias=None)\n"
      "--\n"
@@ -1202,6 +1247,19 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  groups: int"},
+    {"cosine_embedding_loss", fast(cosine_embedding_loss_function), METH_FASTCALL | METH_KEYWORDS,
+     "cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
+     "--\n"
+     "\n"
+     "One minus the cosine of pairs marked 1, its excess over the margin of pairs marked -1,\n"
+     "reduced.\n"
+     "\n"
+     "Args:\n"
+     "  input1: Tensor\n"
+     "  input2: Tensor\n"
+     "  target: Tensor\n"
+     "  margin: float, default 0.0\n"
+     "  reduction: str, default 'mean'"},
     {},
 };
 }  // namespace

@@ -6,28 +6,6 @@
 namespace tp::python {
 namespace {
 
-// cosine_embedding_loss
-constexpr Param kCosineEmbeddingLossSpecParams[] = {
-    {"input1", Kind::Tensor},
-    {"input2", Kind::Tensor},
-    {"target", Kind::Tensor},
-    {"margin", Kind::Float, true, true},
-    {"reduction", Kind::Str, true, true},
-};
-const Spec kCosineEmbeddingLossSpec{"cosine_embedding_loss", "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", kCosineEmbeddingLossSpecParams};
-
-PyObject* cosine_embedding_loss_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("cosine_embedding_loss", [&]() -> PyObject* {
-    const Spec& spec = kCosineEmbeddingLossSpec;
-    Slots<5> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::cosine_embedding_loss(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_double(spec, a, 3, 0.0), to_str(spec, a, 4, "mean"))), spec, a);
-  });
-}
-PyObject* cosine_embedding_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return cosine_embedding_loss_call(nullptr, args, nargs, kwnames);
-}
-
 // cosine_similarity
 constexpr Param kCosineSimilaritySpecParams[] = {
     {"x1", Kind::Tensor},
@@ -589,6 +567,28 @@ PyObject* group_norm_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
   return group_norm_call(nullptr, args, nargs, kwnames);
 }
 
+// gumbel_softmax
+constexpr Param kGumbelSoftmaxSpecParams[] = {
+    {"logits", Kind::Tensor},
+    {"tau", Kind::Float, true},
+    {"hard", Kind::Bool, true},
+    {"eps", Kind::Float, true},
+    {"dim", Kind::Int, true},
+};
+const Spec kGumbelSoftmaxSpec{"gumbel_softmax", "gumbel_softmax(Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor out", kGumbelSoftmaxSpecParams};
+
+PyObject* gumbel_softmax_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gumbel_softmax", [&]() -> PyObject* {
+    const Spec& spec = kGumbelSoftmaxSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::gumbel_softmax(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_bool(spec, a, 2, false), to_double(spec, a, 3, 1e-10), to_int(spec, a, 4, std::int64_t(-1)))), spec, a);
+  });
+}
+PyObject* gumbel_softmax_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gumbel_softmax_call(nullptr, args, nargs, kwnames);
+}
+
 // hinge_embedding_loss
 constexpr Param kHingeEmbeddingLossSpecParams[] = {
     {"input", Kind::Tensor},
@@ -810,6 +810,26 @@ PyObject* log_softmax_backward_function(PyObject*, PyObject* const* args, Py_ssi
   return log_softmax_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// log_softmax_real
+constexpr Param kLogSoftmaxRealSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"dtype", Kind::OptDtype, true, true},
+};
+const Spec kLogSoftmaxRealSpec{"log_softmax_real", "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxRealSpecParams};
+
+PyObject* log_softmax_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("log_softmax_real", [&]() -> PyObject* {
+    const Spec& spec = kLogSoftmaxRealSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::log_softmax_real(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+  });
+}
+PyObject* log_softmax_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return log_softmax_real_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
      "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
@@ -839,6 +859,23 @@ PyMethodDef functions_top[] = {
      "  zero_infinity: bool, default False\n"
      "\n"
      "Reference: Graves et al. 2006"},
+    {"dropout", fast(dropout_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, elements zeroed with probability p and the others divided by 1 - p; the input\n"
+     "itself otherwise.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float, default 0.5\n"
+     "  training: bool, default True"},
+    {"dropout_", fast(dropout_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "dropout_(input, p=0.5, training=True)\n"
+     "--\n"
+     "\n"
+     "In training, elements zeroed with probability p and the others divided by 1 - p; the input\n"
+     "itself otherwise. In place: self is overwritten and returned."},
     {"feature_alpha_dropout", fast(feature_alpha_dropout_function), METH_FASTCALL | METH_KEYWORDS,
      "feature_alpha_dropout(input, p=0.5, training=False)\n"
      "--\n"
@@ -1033,23 +1070,23 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of grad = g - sum(g * exp(output), (dim,), True)\n"
      "  gradient of output = -g * exp(output) * sum(grad, (dim,), True)"},
+    {"log_softmax_real", fast(log_softmax_real_function), METH_FASTCALL | METH_KEYWORDS,
+     "log_softmax_real(input, dim, *, dtype=None)\n"
+     "--\n"
+     "\n"
+     "Logarithm of the softmax along dim, without overflow, of real numbers.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dim: int\n"
+     "  dtype: dtype or None, default None\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {},
 };
 
 PyMethodDef functions_nn_functional[] = {
-    {"cosine_embedding_loss", fast(cosine_embedding_loss_function), METH_FASTCALL | METH_KEYWORDS,
-     "cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
-     "--\n"
-     "\n"
-     "One minus the cosine of pairs marked 1, its excess over the margin of pairs marked -1,\n"
-     "reduced.\n"
-     "\n"
-     "Args:\n"
-     "  input1: Tensor\n"
-     "  input2: Tensor\n"
-     "  target: Tensor\n"
-     "  margin: float, default 0.0\n"
-     "  reduction: str, default 'mean'"},
     {"cosine_similarity", fast(cosine_similarity_function), METH_FASTCALL | METH_KEYWORDS,
      "cosine_similarity(x1, x2, dim=1, eps=1e-08)\n"
      "--\n"
@@ -1225,6 +1262,19 @@ PyMethodDef functions_nn_functional[] = {
      "  weight: Tensor or None, default None\n"
      "  bias: Tensor or None, default None\n"
      "  eps: float, default 1e-05"},
+    {"gumbel_softmax", fast(gumbel_softmax_function), METH_FASTCALL | METH_KEYWORDS,
+     "gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1)\n"
+     "--\n"
+     "\n"
+     "Softmax of logits with Gumbel noise over tau, a relaxed draw of one class along dim; hard\n"
+     "gives a one-hot result that has the gradient of the relaxed one.\n"
+     "\n"
+     "Args:\n"
+     "  logits: Tensor\n"
+     "  tau: float, default 1.0\n"
+     "  hard: bool, default False\n"
+     "  eps: float, default 1e-10\n"
+     "  dim: int, default -1"},
     {"hinge_embedding_loss", fast(hinge_embedding_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "hinge_embedding_loss(input, target, *, margin=1.0, reduction='mean')\n"
      "--\n"

@@ -6,24 +6,70 @@
 namespace tp::python {
 namespace {
 
-// log_softmax_real
-constexpr Param kLogSoftmaxRealSpecParams[] = {
+// lp_pool1d
+constexpr Param kLpPool1dSpecParams[] = {
     {"input", Kind::Tensor},
-    {"dim", Kind::Int},
-    {"dtype", Kind::OptDtype, true, true},
+    {"norm_type", Kind::Float},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"ceil_mode", Kind::Bool, true},
 };
-const Spec kLogSoftmaxRealSpec{"log_softmax_real", "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", kLogSoftmaxRealSpecParams};
+const Spec kLpPool1dSpec{"lp_pool1d", "lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor out", kLpPool1dSpecParams};
 
-PyObject* log_softmax_real_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("log_softmax_real", [&]() -> PyObject* {
-    const Spec& spec = kLogSoftmaxRealSpec;
-    Slots<3> a;
+PyObject* lp_pool1d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lp_pool1d", [&]() -> PyObject* {
+    const Spec& spec = kLpPool1dSpec;
+    Slots<5> a;
     parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::log_softmax_real(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1), to_opt_dtype(spec, a, 2))), spec, a);
+    return kept(wrap(ops::lp_pool1d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_bool(spec, a, 4, false))), spec, a);
   });
 }
-PyObject* log_softmax_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return log_softmax_real_call(nullptr, args, nargs, kwnames);
+PyObject* lp_pool1d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lp_pool1d_call(nullptr, args, nargs, kwnames);
+}
+
+// lp_pool2d
+constexpr Param kLpPool2dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"norm_type", Kind::Float},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"ceil_mode", Kind::Bool, true},
+};
+const Spec kLpPool2dSpec{"lp_pool2d", "lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor out", kLpPool2dSpecParams};
+
+PyObject* lp_pool2d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lp_pool2d", [&]() -> PyObject* {
+    const Spec& spec = kLpPool2dSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lp_pool2d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* lp_pool2d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lp_pool2d_call(nullptr, args, nargs, kwnames);
+}
+
+// lp_pool3d
+constexpr Param kLpPool3dSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"norm_type", Kind::Float},
+    {"kernel_size", Kind::IntList},
+    {"stride", Kind::OptIntList, true},
+    {"ceil_mode", Kind::Bool, true},
+};
+const Spec kLpPool3dSpec{"lp_pool3d", "lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False) -> Tensor out", kLpPool3dSpecParams};
+
+PyObject* lp_pool3d_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lp_pool3d", [&]() -> PyObject* {
+    const Spec& spec = kLpPool3dSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lp_pool3d(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_dims(spec, a, 2), to_opt_dims(spec, a, 3), to_bool(spec, a, 4, false))), spec, a);
+  });
+}
+PyObject* lp_pool3d_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lp_pool3d_call(nullptr, args, nargs, kwnames);
 }
 
 // margin_ranking_loss
@@ -766,25 +812,6 @@ PyObject* pixel_shuffle_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return pixel_shuffle_call(nullptr, args, nargs, kwnames);
 }
 
-// pixel_unshuffle
-constexpr Param kPixelUnshuffleSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"downscale_factor", Kind::Int},
-};
-const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
-
-PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("pixel_unshuffle", [&]() -> PyObject* {
-    const Spec& spec = kPixelUnshuffleSpec;
-    Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
-  });
-}
-PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return pixel_unshuffle_call(nullptr, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"max_pool1d", fast(max_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d(input, kernel_size, stride=None, padding=[0], dilation=[1], ceil_mode=False, return_indices=False)\n"
@@ -861,32 +888,10 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"log_softmax_real", fast(log_softmax_real_function), METH_FASTCALL | METH_KEYWORDS,
-     "log_softmax_real(input, dim, *, dtype=None)\n"
-     "--\n"
-     "\n"
-     "Logarithm of the softmax along dim, without overflow, of real numbers.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  dim: int\n"
-     "  dtype: dtype or None, default None\n"
-     "\n"
-     "Derivative:\n"
-     "  gradient of input = log_softmax_backward(g, out, dim)"},
     {"max_pool1d_with_indices", fast(max_pool1d_with_indices_function), METH_FASTCALL | METH_KEYWORDS,
      "max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)\n"
      "--\n"
@@ -1143,6 +1148,45 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"lp_pool1d", fast(lp_pool1d_function), METH_FASTCALL | METH_KEYWORDS,
+     "lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False)\n"
+     "--\n"
+     "\n"
+     "Norm of order norm_type of each window over the last dimension, without absolute values (an\n"
+     "odd order counts signs), or its largest size for inf.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  norm_type: float\n"
+     "  kernel_size: list of int (1)\n"
+     "  stride: list of int (1) or None, default None\n"
+     "  ceil_mode: bool, default False"},
+    {"lp_pool2d", fast(lp_pool2d_function), METH_FASTCALL | METH_KEYWORDS,
+     "lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False)\n"
+     "--\n"
+     "\n"
+     "Norm of order norm_type of each window over the last 2 dimensions, without absolute values\n"
+     "(an odd order counts signs), or its largest size for inf.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  norm_type: float\n"
+     "  kernel_size: list of int (2)\n"
+     "  stride: list of int (2) or None, default None\n"
+     "  ceil_mode: bool, default False"},
+    {"lp_pool3d", fast(lp_pool3d_function), METH_FASTCALL | METH_KEYWORDS,
+     "lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False)\n"
+     "--\n"
+     "\n"
+     "Norm of order norm_type of each window over the last 3 dimensions, without absolute values\n"
+     "(an odd order counts signs), or its largest size for inf.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  norm_type: float\n"
+     "  kernel_size: list of int (3)\n"
+     "  stride: list of int (3) or None, default None\n"
+     "  ceil_mode: bool, default False"},
     {"margin_ranking_loss", fast(margin_ranking_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction='mean')\n"
      "--\n"
@@ -1389,15 +1433,6 @@ PyMethodDef functions_nn_functional[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  upscale_factor: int"},
-    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
-     "pixel_unshuffle(input, downscale_factor)\n"
-     "--\n"
-     "\n"
-     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  downscale_factor: int"},
     {},
 };
 }  // namespace

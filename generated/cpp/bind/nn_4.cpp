@@ -6,6 +6,25 @@
 namespace tp::python {
 namespace {
 
+// pixel_unshuffle
+constexpr Param kPixelUnshuffleSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"downscale_factor", Kind::Int},
+};
+const Spec kPixelUnshuffleSpec{"pixel_unshuffle", "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", kPixelUnshuffleSpecParams};
+
+PyObject* pixel_unshuffle_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("pixel_unshuffle", [&]() -> PyObject* {
+    const Spec& spec = kPixelUnshuffleSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::pixel_unshuffle(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* pixel_unshuffle_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return pixel_unshuffle_call(nullptr, args, nargs, kwnames);
+}
+
 // plane_gather1d
 constexpr Param kPlaneGather1dSpecParams[] = {
     {"input", Kind::Tensor},
@@ -649,6 +668,25 @@ PyObject* weigh_loss_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 }
 
 PyMethodDef functions_top[] = {
+    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_unshuffle(input, downscale_factor)\n"
+     "--\n"
+     "\n"
+     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  downscale_factor: int"},
+    {"prelu", fast(prelu_function), METH_FASTCALL | METH_KEYWORDS,
+     "prelu(input, weight)\n"
+     "--\n"
+     "\n"
+     "The element where positive, weight times it elsewhere; one weight for all channels or one\n"
+     "for each.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor"},
     {"rms_norm", fast(rms_norm_function), METH_FASTCALL | METH_KEYWORDS,
      "rms_norm(input, normalized_shape, weight=None, eps=None)\n"
      "--\n"
@@ -885,6 +923,15 @@ PyMethodDef functions_internal[] = {
 };
 
 PyMethodDef functions_nn_functional[] = {
+    {"pixel_unshuffle", fast(pixel_unshuffle_function), METH_FASTCALL | METH_KEYWORDS,
+     "pixel_unshuffle(input, downscale_factor)\n"
+     "--\n"
+     "\n"
+     "Blocks of r x r pixels gathered into channels, the inverse of pixel_shuffle.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  downscale_factor: int"},
     {"poisson_nll_loss", fast(poisson_nll_loss_function), METH_FASTCALL | METH_KEYWORDS,
      "poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean')\n"
      "--\n"

@@ -288,8 +288,78 @@ PyObject* native_dropout_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return native_dropout_call(nullptr, args, nargs, kwnames);
 }
 
-// normal_
+// normal
+constexpr Param kNormal3SpecParams[] = {
+    {"mean", Kind::Float},
+    {"std", Kind::Float},
+    {"size", Kind::IntList},
+    {"generator", Kind::OptGenerator, true, true},
+    {"dtype", Kind::OptDtype, true, true},
+    {"out", Kind::OptTensor, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kNormal3Spec{"normal", "normal(float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", kNormal3SpecParams};
+constexpr Param kNormal2SpecParams[] = {
+    {"mean", Kind::Float},
+    {"std", Kind::Tensor},
+    {"generator", Kind::OptGenerator, true, true},
+    {"out", Kind::OptTensor, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kNormal2Spec{"normal", "normal(float mean, Tensor std, *, generator? generator=None) -> Tensor out", kNormal2SpecParams};
+constexpr Param kNormal1SpecParams[] = {
+    {"mean", Kind::Tensor},
+    {"std", Kind::Float, true},
+    {"generator", Kind::OptGenerator, true, true},
+    {"out", Kind::OptTensor, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kNormal1Spec{"normal", "normal(Tensor mean, float std=1.0, *, generator? generator=None) -> Tensor out", kNormal1SpecParams};
 constexpr Param kNormalSpecParams[] = {
+    {"mean", Kind::Tensor},
+    {"std", Kind::Tensor},
+    {"generator", Kind::OptGenerator, true, true},
+    {"out", Kind::OptTensor, true, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kNormalSpec{"normal", "normal(Tensor mean, Tensor std, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
+
+PyObject* normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("normal", [&]() -> PyObject* {
+    Slots<8> a;
+    if (const Spec& spec = kNormal3Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(5)) return written_out(spec.op, wrap(ops::normal(to_double(spec, a, 0), to_double(spec, a, 1), to_dims(spec, a, 2), to_opt_generator(spec, a, 3), to_opt_dtype(spec, a, 4))), a[5]);
+      if (a.given(6)) to_device(spec, a, 6);  // refuses what is not there
+      return wrap_leaf(ops::normal(to_double(spec, a, 0), to_double(spec, a, 1), to_dims(spec, a, 2), to_opt_generator(spec, a, 3), to_opt_dtype(spec, a, 4)), a[7]);
+    }
+    if (const Spec& spec = kNormal2Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap(ops::normal(to_double(spec, a, 0), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2))), a[3]);
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::normal(to_double(spec, a, 0), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2)), a[5]), spec, a);
+    }
+    if (const Spec& spec = kNormal1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2))), a[3]);
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 1.0), to_opt_generator(spec, a, 2)), a[5]), spec, a);
+    }
+    if (const Spec& spec = kNormalSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return written_out(spec.op, wrap(ops::normal(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2))), a[3]);
+      if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
+      return kept(wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_generator(spec, a, 2)), a[5]), spec, a);
+    }
+    no_match({&kNormal3Spec, &kNormal2Spec, &kNormal1Spec, &kNormalSpec}, self, args, nargs, kwnames);
+  });
+}
+PyObject* normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return normal_call(nullptr, args, nargs, kwnames);
+}
+
+// normal_
+constexpr Param kNormalFillSpecParams[] = {
     {"input", Kind::Tensor},
     {"mean", Kind::Float, true},
     {"std", Kind::Float, true},
@@ -297,29 +367,51 @@ constexpr Param kNormalSpecParams[] = {
     {"device", Kind::OptDevice, true, true},
     {"requires_grad", Kind::OptBool, true, true},
 };
-const Spec kNormalSpec{"normal_", "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalSpecParams};
+const Spec kNormalFillSpec{"normal_", "normal_fill(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", kNormalFillSpecParams};
 
-PyObject* normal_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* normal_fill_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("normal_", [&]() -> PyObject* {
-    const Spec& spec = kNormalSpec;
+    const Spec& spec = kNormalFillSpec;
     Slots<6> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.given(4)) to_device(spec, a, 4);  // refuses what is not there
-    return kept(wrap_leaf(ops::normal(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
+    return kept(wrap_leaf(ops::normal_fill(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3)), a[5]), spec, a);
   });
 }
-PyObject* normal_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return normal_call(nullptr, args, nargs, kwnames);
+PyObject* normal_fill_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return normal_fill_call(nullptr, args, nargs, kwnames);
 }
-PyObject* normal_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* normal_fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("normal_", [&]() -> PyObject* {
     Slots<6> a;
-    const Spec& spec = kNormalSpec;
+    const Spec& spec = kNormalFillSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::normal_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3));
+    ops::normal_fill_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1, 0.0), to_double(spec, a, 2, 1.0), to_opt_generator(spec, a, 3));
     Py_INCREF(self);
     return self;
   });
+}
+
+// poisson
+constexpr Param kPoissonSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"generator", Kind::OptGenerator, true},
+    {"device", Kind::OptDevice, true, true},
+    {"requires_grad", Kind::OptBool, true, true},
+};
+const Spec kPoissonSpec{"poisson", "poisson(Tensor input, generator? generator=None) -> Tensor out", kPoissonSpecParams};
+
+PyObject* poisson_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("poisson", [&]() -> PyObject* {
+    const Spec& spec = kPoissonSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) to_device(spec, a, 2);  // refuses what is not there
+    return kept(wrap_leaf(ops::poisson(to_tensor(spec, a, 0).ref(), to_opt_generator(spec, a, 1)), a[3]), spec, a);
+  });
+}
+PyObject* poisson_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return poisson_call(nullptr, args, nargs, kwnames);
 }
 
 // rand
@@ -700,6 +792,31 @@ PyMethodDef functions_top[] = {
      "  num_samples: int\n"
      "  replacement: bool, default False\n"
      "  generator: generator or None, default None"},
+    {"normal", fast(normal_function), METH_FASTCALL | METH_KEYWORDS,
+     "Normal numbers, each of its own mean and deviation, tensors or numbers, in the dtype of mean\n"
+     "(of std where mean is a number); two numbers go with a size.\n"
+     "\n"
+     "Forms:\n"
+     "  normal(Tensor mean, Tensor std, *, generator? generator=None) -> Tensor out\n"
+     "  normal(Tensor mean, float std=1.0, *, generator? generator=None) -> Tensor out\n"
+     "  normal(float mean, Tensor std, *, generator? generator=None) -> Tensor out\n"
+     "  normal(float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out\n"
+     "\n"
+     "Args:\n"
+     "  mean: float\n"
+     "  std: float\n"
+     "  generator: generator or None, default None\n"
+     "  size: list of int\n"
+     "  dtype: dtype or None, default None"},
+    {"poisson", fast(poisson_function), METH_FASTCALL | METH_KEYWORDS,
+     "poisson(input, generator=None)\n"
+     "--\n"
+     "\n"
+     "Poisson-distributed whole numbers, each of the rate its element states, in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  generator: generator or None, default None"},
     {"rand", fast(rand_function), METH_FASTCALL | METH_KEYWORDS,
      "rand(size, *, generator=None, dtype=None)\n"
      "--\n"
@@ -847,8 +964,8 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = g_out * cast(mask, dtype(g_out)) * where(p == 1, 0.0, 1 / (1 - p))"},
-    {"normal", fast(normal_function), METH_FASTCALL | METH_KEYWORDS,
-     "normal(input, mean=0.0, std=1.0, *, generator=None)\n"
+    {"normal_fill", fast(normal_fill_function), METH_FASTCALL | METH_KEYWORDS,
+     "normal_fill(input, mean=0.0, std=1.0, *, generator=None)\n"
      "--\n"
      "\n"
      "Normal numbers of the given mean and deviation in place of the elements.\n"
@@ -963,7 +1080,7 @@ PyMethodDef methods[] = {
      "  num_samples: int\n"
      "  replacement: bool, default False\n"
      "  generator: generator or None, default None"},
-    {"normal_", fast(normal_inplace), METH_FASTCALL | METH_KEYWORDS,
+    {"normal_", fast(normal_fill_inplace), METH_FASTCALL | METH_KEYWORDS,
      "normal_($self, mean=0.0, std=1.0, *, generator=None)\n"
      "--\n"
      "\n"

@@ -187,6 +187,10 @@ PyObject* masked_fill_inplace(PyObject* self, PyObject* const* args, Py_ssize_t 
 }
 
 // where
+constexpr Param kWhere1SpecParams[] = {
+    {"condition", Kind::Tensor},
+};
+const Spec kWhere1Spec{"where", "where(Tensor condition) -> Tensor[] out", kWhere1SpecParams};
 constexpr Param kWhereSpecParams[] = {
     {"condition", Kind::Tensor},
     {"input", Kind::Tensor},
@@ -197,11 +201,15 @@ const Spec kWhereSpec{"where", "where(Tensor condition, Tensor input, Tensor oth
 
 PyObject* where_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("where", [&]() -> PyObject* {
-    const Spec& spec = kWhereSpec;
     Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(3)) return wrap(ops::where_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3)));
-    return kept(wrap(ops::where(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+    if (const Spec& spec = kWhere1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::where(to_tensor(spec, a, 0).ref())), spec, a);
+    }
+    if (const Spec& spec = kWhereSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      if (a.given(3)) return wrap(ops::where_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3)));
+      return kept(wrap(ops::where(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+    }
+    no_match({&kWhere1Spec, &kWhereSpec}, self, args, nargs, kwnames);
   });
 }
 PyObject* where_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -260,7 +268,7 @@ PyMethodDef functions_top[] = {
      "masked_fill(input, mask, value)\n"
      "--\n"
      "\n"
-     "Input with value wherever the mask is true.\n"
+     "Input with value, in input's dtype, wherever the mask is true.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -271,11 +279,13 @@ PyMethodDef functions_top[] = {
      "  d input = where(mask, 0, 1)\n"
      "  d value = where(mask, 1, 0)"},
     {"where", fast(where_function), METH_FASTCALL | METH_KEYWORDS,
-     "where(condition, input, other)\n"
-     "--\n"
-     "\n"
      "Input where the condition holds, other elsewhere; the branch not taken gets gradient 0,\n"
-     "never nan.\n"
+     "never nan. A condition alone gives the indices of its true elements, one tensor for each\n"
+     "dimension.\n"
+     "\n"
+     "Forms:\n"
+     "  where(Tensor condition, Tensor input, Tensor other) -> Tensor out\n"
+     "  where(Tensor condition) -> Tensor[] out\n"
      "\n"
      "Args:\n"
      "  condition: Tensor\n"
@@ -391,7 +401,7 @@ PyMethodDef methods[] = {
      "masked_fill($self, mask, value)\n"
      "--\n"
      "\n"
-     "Input with value wherever the mask is true.\n"
+     "Input with value, in input's dtype, wherever the mask is true.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -405,7 +415,8 @@ PyMethodDef methods[] = {
      "masked_fill_($self, mask, value)\n"
      "--\n"
      "\n"
-     "Input with value wherever the mask is true. In place: self is overwritten and returned."},
+     "Input with value, in input's dtype, wherever the mask is true. In place: self is overwritten\n"
+     "and returned."},
     {},
 };
 }  // namespace

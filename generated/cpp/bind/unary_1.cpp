@@ -794,8 +794,38 @@ PyMethodDef functions_top[] = {
      "\n"
      "Smallest whole number not below each element; its derivative is 0. In place: self is\n"
      "overwritten and returned."},
+    {"celu", fast(celu_function), METH_FASTCALL | METH_KEYWORDS,
+     "celu(input, alpha=1.0)\n"
+     "--\n"
+     "\n"
+     "The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is continuous at\n"
+     "0.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  alpha: float, default 1.0\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1, exp(input / alpha))"},
+    {"celu_", fast(celu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "celu_(input, alpha=1.0)\n"
+     "--\n"
+     "\n"
+     "The element where positive, alpha (exp(x / alpha) - 1) elsewhere; its slope is continuous at\n"
+     "0. In place: self is overwritten and returned."},
     {"conj", fast(conj_function), METH_FASTCALL | METH_KEYWORDS,
      "conj(input)\n"
+     "--\n"
+     "\n"
+     "Complex conjugate; a real input is returned as it is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = conj(g)"},
+    {"conj_physical", fast(conj_function), METH_FASTCALL | METH_KEYWORDS,
+     "conj_physical(input)\n"
      "--\n"
      "\n"
      "Complex conjugate; a real input is returned as it is.\n"
@@ -1191,6 +1221,17 @@ PyMethodDef methods[] = {
      "overwritten and returned."},
     {"conj", fast(conj_method), METH_FASTCALL | METH_KEYWORDS,
      "conj($self)\n"
+     "--\n"
+     "\n"
+     "Complex conjugate; a real input is returned as it is.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = conj(g)"},
+    {"conj_physical", fast(conj_method), METH_FASTCALL | METH_KEYWORDS,
+     "conj_physical($self)\n"
      "--\n"
      "\n"
      "Complex conjugate; a real input is returned as it is.\n"

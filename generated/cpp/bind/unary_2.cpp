@@ -733,6 +733,22 @@ PyMethodDef functions_top[] = {
      "\n"
      "Fractional part of each element, with the element's sign. In place: self is overwritten and\n"
      "returned."},
+    {"hardshrink", fast(hardshrink_function), METH_FASTCALL | METH_KEYWORDS,
+     "hardshrink(input, lambd=0.5)\n"
+     "--\n"
+     "\n"
+     "The element where its magnitude exceeds lambd, zero elsewhere.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  lambd: float, default 0.5\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input >= -lambd and input <= lambd, 0, 1)\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0.5, d_input = 0\n"
+     "  input = -0.5, d_input = 0"},
     {},
 };
 

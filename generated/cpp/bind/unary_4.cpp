@@ -644,6 +644,27 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "One over the square root of each element. In place: self is overwritten and returned."},
+    {"selu", fast(selu_function), METH_FASTCALL | METH_KEYWORDS,
+     "selu(input)\n"
+     "--\n"
+     "\n"
+     "The self-normalising scaled form of elu.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 0, d_input = 1.7580993408473766\n"
+     "\n"
+     "Reference: Klambauer et al. 2017"},
+    {"selu_", fast(selu_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "selu_(input)\n"
+     "--\n"
+     "\n"
+     "The self-normalising scaled form of elu. In place: self is overwritten and returned."},
     {},
 };
 

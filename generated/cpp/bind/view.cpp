@@ -574,18 +574,27 @@ PyObject* unsqueeze_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
 }
 
 // view
+constexpr Param kView1SpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dtype", Kind::Dtype},
+};
+const Spec kView1Spec{"view", "view(Tensor input, dtype dtype) -> Tensor bits", kView1SpecParams};
 constexpr Param kViewSpecParams[] = {
     {"input", Kind::Tensor},
-    {"shape", Kind::IntList},
+    {"size", Kind::IntList},
 };
-const Spec kViewSpec{"view", "view(Tensor input, int[] shape) -> Tensor out", kViewSpecParams};
+const Spec kViewSpec{"view", "view(Tensor input, int[] size) -> Tensor out", kViewSpecParams};
 
 PyObject* view_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("view", [&]() -> PyObject* {
-    const Spec& spec = kViewSpec;
     Slots<2> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::view(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    if (const Spec& spec = kView1Spec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::view(to_tensor(spec, a, 0).ref(), to_dtype(spec, a, 1))), spec, a);
+    }
+    if (const Spec& spec = kViewSpec; try_parse(spec, a, self, args, nargs, kwnames)) {
+      return kept(wrap(ops::view(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1))), spec, a);
+    }
+    no_match({&kView1Spec, &kViewSpec}, self, args, nargs, kwnames);
   });
 }
 PyObject* view_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -629,6 +638,25 @@ PyObject* view_as_real_call(PyObject* self, PyObject* const* args, Py_ssize_t na
 }
 PyObject* view_as_real_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return view_as_real_call(nullptr, args, nargs, kwnames);
+}
+
+// view_bytes
+constexpr Param kViewBytesSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"dtype", Kind::Dtype},
+};
+const Spec kViewBytesSpec{"view_bytes", "view_bytes(Tensor input, dtype dtype) -> Tensor out", kViewBytesSpecParams};
+
+PyObject* view_bytes_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("view_bytes", [&]() -> PyObject* {
+    const Spec& spec = kViewBytesSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::view_bytes(to_tensor(spec, a, 0).ref(), to_dtype(spec, a, 1))), spec, a);
+  });
+}
+PyObject* view_bytes_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return view_bytes_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -973,14 +1001,18 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  gradient of input = reshape(g, shape(input))"},
     {"view", fast(view_function), METH_FASTCALL | METH_KEYWORDS,
-     "view(input, shape)\n"
-     "--\n"
+     "The same memory under other sizes, or its bytes as another dtype, of which the last\n"
+     "dimension then holds more or fewer, without a gradient; raises where the strides do not\n"
+     "allow it.\n"
      "\n"
-     "The same memory under other sizes; raises where the strides do not allow it.\n"
+     "Forms:\n"
+     "  view(Tensor input, int[] size) -> Tensor out\n"
+     "  view(Tensor input, dtype dtype) -> Tensor bits\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  shape: list of int\n"
+     "  size: list of int\n"
+     "  dtype: dtype\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = reshape(g, shape(input))"},
@@ -1024,6 +1056,15 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = unfold_backward(g, shape(input), dimension, size, step)"},
+    {"view_bytes", fast(view_bytes_function), METH_FASTCALL | METH_KEYWORDS,
+     "view_bytes(input, dtype)\n"
+     "--\n"
+     "\n"
+     "The bytes of a tensor as elements of another dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  dtype: dtype"},
     {},
 };
 
@@ -1388,14 +1429,18 @@ PyMethodDef methods[] = {
      "\n"
      "View with a new dimension of size 1. In place: self is overwritten and returned."},
     {"view", fast(view_method), METH_FASTCALL | METH_KEYWORDS,
-     "view($self, shape)\n"
-     "--\n"
+     "The same memory under other sizes, or its bytes as another dtype, of which the last\n"
+     "dimension then holds more or fewer, without a gradient; raises where the strides do not\n"
+     "allow it.\n"
      "\n"
-     "The same memory under other sizes; raises where the strides do not allow it.\n"
+     "Forms:\n"
+     "  view(Tensor input, int[] size) -> Tensor out\n"
+     "  view(Tensor input, dtype dtype) -> Tensor bits\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  shape: list of int\n"
+     "  size: list of int\n"
+     "  dtype: dtype\n"
      "\n"
      "Derivative:\n"
      "  gradient of input = reshape(g, shape(input))"},

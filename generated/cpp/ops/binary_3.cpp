@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/quantile.h"
 
 namespace tp {
 
@@ -474,6 +475,29 @@ GraphGradVec NextafterWideBackward::apply_for_graph(std::span<const TensorRef> g
     grads[0] = fit(nextafter_wide_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
   return grads;
+}
+
+// poisson_quantile(Tensor u, Tensor rate) -> Tensor out
+
+namespace {
+constexpr OpSchema kPoissonQuantileSchema{"poisson_quantile", "poisson_quantile(Tensor u, Tensor rate) -> Tensor out",
+    1, Amp::Keep, true};
+
+TP_COLD TensorRef poisson_quantile_batched(const TensorRef& u, const TensorRef& rate) {
+  const batch::Broadcast in({&u, &rate});
+  return in.wrap(ops::poisson_quantile(in[0], in[1]));
+}
+}  // namespace
+
+Storage poisson_quantile(const Storage& u, const Storage& rate) {
+  check_dtype(kPoissonQuantileSchema, u, dtype_bit(Dtype::F64));
+  return kernels::poisson_quantile(kPoissonQuantileSchema, u, rate);
+}
+TensorRef poisson_quantile(const TensorRef& u, const TensorRef& rate) {
+  if (TP_UNLIKELY(batch::any(u, rate)))
+    return poisson_quantile_batched(u, rate);
+  TensorRef out = wiring::wrap(poisson_quantile(u->storage(), rate->storage()));
+  return out;
 }
 
 // pow(Tensor input, Tensor exponent) -> Tensor out

@@ -254,6 +254,10 @@ TP_API TensorRef mul_out(const TensorRef& input, const TensorRef& other, const T
 TP_API Storage nextafter_wide(const Storage& input, const Storage& other);
 TP_API TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other);
 
+// poisson_quantile(Tensor u, Tensor rate) -> Tensor out
+TP_API Storage poisson_quantile(const Storage& u, const Storage& rate);
+TP_API TensorRef poisson_quantile(const TensorRef& u, const TensorRef& rate);
+
 // pow(Tensor input, Tensor exponent) -> Tensor out
 TP_API Storage pow(const Storage& input, const Storage& exponent);
 TP_API TensorRef pow(const TensorRef& input, const TensorRef& exponent);

@@ -114,8 +114,8 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
-Storage view(const Storage& input, const Dims& shape);
-TensorRef view(const TensorRef& input, const Dims& shape);
+Storage view(const Storage& input, const Dims& size);
+TensorRef view(const TensorRef& input, const Dims& size);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
@@ -290,6 +290,19 @@ Storage reshape_as(const Storage& input, const Storage& other) {
 TensorRef reshape_as(const TensorRef& input, const TensorRef& other) {
   return reshape_as_compose<TensorRef>(input, other);
 }
+
+// resolve_conj(Tensor input) -> Tensor out
+//   out = input
+
+namespace {
+constexpr OpSchema kResolveConjSchema{"resolve_conj", "resolve_conj(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V resolve_conj_compose(const V& input) { return input; }
+}  // namespace
+
+Storage resolve_conj(const Storage& input) { return on_tensors([&] { return resolve_conj(tensors_of(input)); }); }
+TensorRef resolve_conj(const TensorRef& input) { return resolve_conj_compose<TensorRef>(input); }
 
 // rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out
 //   out = transpose(flip(input, (dims[1],)), dims[0], dims[1]) if k % 4 == 1 else flip(input, dims) if k % 4 == 2 else flip(transpose(input, dims[0], dims[1]), (dims[1],)) if k % 4 == 3 else clone(input)
@@ -523,6 +536,28 @@ TensorRef square_(const TensorRef& input) {
   if (dual) wiring::take_tangents(input, dual);
   return input;
 }
+
+// sum_to_size(Tensor input, int[] size) -> Tensor out
+//   out = sum_to(input, size)
+
+namespace {
+constexpr OpSchema kSumToSizeSchema{"sum_to_size", "sum_to_size(Tensor input, int[] size) -> Tensor out", 1, Amp::Keep,
+    true};
+
+template <class V>
+V sum_to_size_compose(const V& input, const Dims& size) {
+  if (TP_UNLIKELY(!((len(size) <= ndim(input)) && (joined(first_sizes(shape(input), ndim(input) - len(size)),
+      each_int(len(size), [&](std::int64_t i) -> std::int64_t { return (at(size, i) != std::int64_t(1) ? at(size, i)
+      : ops::size(input, (ndim(input) - len(size)) + i)); })) == shape(input)))))
+    refuse("", ErrorKind::Value, "size={} does not broadcast to the sizes {} of input", {size, shape(input)});
+  return sum_to(input, size);
+}
+}  // namespace
+
+Storage sum_to_size(const Storage& input, const Dims& size) {
+  return on_tensors([&] { return sum_to_size(tensors_of(input), size); });
+}
+TensorRef sum_to_size(const TensorRef& input, const Dims& size) { return sum_to_size_compose<TensorRef>(input, size); }
 
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 //   k = size(S, -1)

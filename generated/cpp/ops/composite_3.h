@@ -37,6 +37,10 @@ TP_API TensorRef repeat_backward(const TensorRef& grad, const Dims& size, const 
 TP_API Storage reshape_as(const Storage& input, const Storage& other);
 TP_API TensorRef reshape_as(const TensorRef& input, const TensorRef& other);
 
+// resolve_conj(Tensor input) -> Tensor out
+TP_API Storage resolve_conj(const Storage& input);
+TP_API TensorRef resolve_conj(const TensorRef& input);
+
 // rot90(Tensor input, int k=1, int[] dims=(0, 1)) -> Tensor out
 TP_API Storage rot90(const Storage& input, std::int64_t k, const Dims& dims);
 TP_API TensorRef rot90(const TensorRef& input, std::int64_t k, const Dims& dims);
@@ -78,6 +82,10 @@ TP_API TensorRef softsign(const TensorRef& input);
 TP_API Storage square(const Storage& input);
 TP_API TensorRef square(const TensorRef& input);
 TP_API TensorRef square_(const TensorRef& input);
+
+// sum_to_size(Tensor input, int[] size) -> Tensor out
+TP_API Storage sum_to_size(const Storage& input, const Dims& size);
+TP_API TensorRef sum_to_size(const TensorRef& input, const Dims& size);
 
 // svd_backward(Tensor g_U, Tensor g_S, Tensor g_Vh, Tensor U, Tensor S, Tensor Vh) -> Tensor slope
 TP_API Storage svd_backward(const Storage& g_U, const Storage& g_S, const Storage& g_Vh, const Storage& U,

@@ -357,6 +357,90 @@ GraphGradVec ScatterBackward1::apply_for_graph(std::span<const TensorRef> grad_o
   return grads;
 }
 
+// scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out
+//   out = scatter_combine(input, dim, index, full(shape(index), value, dtype=dtype(input)), "sum" if reduce == "add" else "prod", True)
+
+namespace {
+constexpr OpSchema kScatter2Schema{"scatter",
+    "scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V scatter_2_compose(const V& input, std::int64_t dim, const V& index, const Scalar& value, std::string_view reduce) {
+  if (TP_UNLIKELY(!((reduce == std::string_view("add")) || (reduce == std::string_view("multiply")))))
+    refuse(kScatter2Schema.name, ErrorKind::Runtime, "reduce='{}' is not add or multiply; scatter_reduce has more",
+        {reduce});
+  return scatter_combine(input, dim, index, full<V>(shape(index), value, dtype(input)), (reduce ==
+      std::string_view("add") ? std::string_view("sum") : std::string_view("prod")), true);
+}
+}  // namespace
+
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value,
+    std::string_view reduce) {
+  return on_tensors([&] { return scatter(tensors_of(input), dim, tensors_of(index), value, reduce); });
+}
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value,
+    std::string_view reduce) {
+  return scatter_2_compose<TensorRef>(input, dim, index, value, reduce);
+}
+TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value,
+    std::string_view reduce) {
+  if (TP_UNLIKELY(batch::any(input, index)))
+    return batch::assign(kScatter2Schema, input, scatter(batch::kept(input, index), dim, index, value, reduce));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kScatter2Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input), value, reduce);
+  TensorRef result = record ? scatter(clone(input), dim, index, value, reduce) : scatter(input, dim, index, value,
+      reduce);
+  kernels::copy_broadcast("scatter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
+// scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out
+//   out = scatter_combine(input, dim, index, src, "sum" if reduce == "add" else "prod", True)
+
+namespace {
+constexpr OpSchema kScatter3Schema{"scatter",
+    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V scatter_3_compose(const V& input, std::int64_t dim, const V& index, const V& src, std::string_view reduce) {
+  if (TP_UNLIKELY(!((reduce == std::string_view("add")) || (reduce == std::string_view("multiply")))))
+    refuse(kScatter3Schema.name, ErrorKind::Runtime, "reduce='{}' is not add or multiply; scatter_reduce has more",
+        {reduce});
+  return scatter_combine(input, dim, index, src, (reduce == std::string_view("add") ? std::string_view("sum")
+      : std::string_view("prod")), true);
+}
+}  // namespace
+
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce) {
+  return on_tensors([&] { return scatter(tensors_of(input), dim, tensors_of(index), tensors_of(src), reduce); });
+}
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce) {
+  return scatter_3_compose<TensorRef>(input, dim, index, src, reduce);
+}
+TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce) {
+  if (TP_UNLIKELY(batch::any(input, index, src)))
+    return batch::assign(kScatter3Schema, input, scatter(batch::kept(input, index, src), dim, index, src, reduce));
+  const bool record = wiring::records(input, src);
+  wiring::check_inplace(kScatter3Schema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &src}))
+    dual = scatter(wiring::before_change(input, input), dim, wiring::before_change(index, input),
+        wiring::before_change(src, input), reduce);
+  TensorRef result = record ? scatter(clone(input), dim, index, src, reduce) : scatter(input, dim, index, src, reduce);
+  kernels::copy_broadcast("scatter_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
+}
+
 // scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
 //   vjp input = g
 //   vjp src = constant_pad_nd(gather(g, dim, index), trailing_pads(shape(index), shape(src)))

@@ -180,6 +180,22 @@ TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& in
 TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 
+// scatter(Tensor input, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor out
+TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value,
+    std::string_view reduce);
+TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value,
+    std::string_view reduce);
+TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value,
+    std::string_view reduce);
+
+// scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor out
+TP_API Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src,
+    std::string_view reduce);
+TP_API TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce);
+TP_API TensorRef scatter_(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src,
+    std::string_view reduce);
+
 // scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
 TP_API Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
 TP_API TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);

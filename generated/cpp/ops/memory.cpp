@@ -17,6 +17,7 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage make_arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype);
 Storage complex(const Storage& real, const Storage& imag);
 TensorRef complex(const TensorRef& real, const TensorRef& imag);
 Storage make_empty(const Dims& size, std::optional<Dtype> dtype);
@@ -24,6 +25,8 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage imag(const Storage& input);
 TensorRef imag(const TensorRef& input);
+Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index, const Storage& value);
+TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value);
 Storage isclose_real(const Storage& input, const Storage& other, double rtol, double atol, bool equal_nan);
 TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan);
 Storage isfinite(const Storage& input);
@@ -50,6 +53,8 @@ Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage real(const Storage& input);
 TensorRef real(const TensorRef& input);
+Storage reshape(const Storage& input, const Dims& shape);
+TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
@@ -431,6 +436,57 @@ GraphGradVec FillBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (needs(*this, 1))
     grads[1] = fit(fill_vjp_value<TensorRef>(g), input_shape(1), input_dtype(1));
   return grads;
+}
+
+// fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor out
+//   n = size(input, 0) if size(input, 0) < size(input, 1) else size(input, 1)
+//   step = size(input, 1) + 1 if ndim(input) == 2 else (numel(input) - 1) // (n - 1 if n > 1 else 1)
+//   count = (numel(input) + step - 1) // step if wrap and ndim(input) == 2 else n
+//   out = reshape(index_fill(reshape(input, (-1,)), 0, arange(0, count) * step, fill_value), shape(input))
+
+namespace {
+constexpr OpSchema kFillDiagonalSchema{"fill_diagonal",
+    "fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V fill_diagonal_compose(const V& input, const Scalar& fill_value, bool wrap) {
+  if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
+    refuse("", ErrorKind::Value, "input has sizes {}; a diagonal takes two dimensions", {shape(input)});
+  if (TP_UNLIKELY(!((ndim(input) == std::int64_t(2)) || (shape(input) == each_int(ndim(input),
+      [&](std::int64_t i) -> std::int64_t { return size(input, std::int64_t(0)); })))))
+    refuse("", ErrorKind::Value, "input has sizes {}; of more than two dimensions all must be of one size",
+        {shape(input)});
+  const auto n = (size(input, std::int64_t(0)) < size(input, std::int64_t(1)) ? size(input, std::int64_t(0))
+      : size(input, std::int64_t(1)));
+  const auto step = (ndim(input) == std::int64_t(2) ? size(input, std::int64_t(1)) + std::int64_t(1)
+      : floor_div(numel(input) - std::int64_t(1), (n > std::int64_t(1) ? n - std::int64_t(1) : std::int64_t(1))));
+  const auto count = ((wrap) && (ndim(input) == std::int64_t(2)) ? floor_div((numel(input) + step) - std::int64_t(1),
+      step) : n);
+  return reshape(index_fill(reshape(input, Dims{std::int64_t(-1)}), std::int64_t(0),
+      mul(lift<V>(make_arange(Scalar(std::int64_t(0)), Scalar(count), Scalar(1), std::nullopt)),
+      number<V>(Scalar(step))), number<V>(fill_value)), shape(input));
+}
+}  // namespace
+
+Storage fill_diagonal(const Storage& input, const Scalar& fill_value, bool wrap) {
+  return on_tensors([&] { return fill_diagonal(tensors_of(input), fill_value, wrap); });
+}
+TensorRef fill_diagonal(const TensorRef& input, const Scalar& fill_value, bool wrap) {
+  return fill_diagonal_compose<TensorRef>(input, fill_value, wrap);
+}
+TensorRef fill_diagonal_(const TensorRef& input, const Scalar& fill_value, bool wrap) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return batch::assign(kFillDiagonalSchema, input, fill_diagonal(batch::kept(input), fill_value, wrap));
+  const bool record = wiring::records(input);
+  wiring::check_inplace(kFillDiagonalSchema, input, record);
+  TensorRef dual;
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    dual = fill_diagonal(wiring::before_change(input, input), fill_value, wrap);
+  TensorRef result = record ? fill_diagonal(clone(input), fill_value, wrap) : fill_diagonal(input, fill_value, wrap);
+  kernels::copy_broadcast("fill_diagonal_", input->storage(), result->storage());
+  wiring::finish_inplace(input, record ? NodeRef::share(grad_fn(result)) : NodeRef());
+  if (dual) wiring::take_tangents(input, dual);
+  return input;
 }
 
 // float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out

@@ -139,6 +139,11 @@ TP_API Storage fill(const Storage& input, const Storage& value);
 TP_API TensorRef fill(const TensorRef& input, const TensorRef& value);
 TP_API TensorRef fill_(const TensorRef& input, const TensorRef& value);
 
+// fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor out
+TP_API Storage fill_diagonal(const Storage& input, const Scalar& fill_value, bool wrap);
+TP_API TensorRef fill_diagonal(const TensorRef& input, const Scalar& fill_value, bool wrap);
+TP_API TensorRef fill_diagonal_(const TensorRef& input, const Scalar& fill_value, bool wrap);
+
 // float_power(Tensor input, Tensor|Scalar exponent) -> Tensor out
 TP_API Storage float_power(const Storage& input, const Storage& exponent);
 TP_API TensorRef float_power(const TensorRef& input, const TensorRef& exponent);

@@ -22,8 +22,12 @@ Storage bce_probs(const Storage& input, const Storage& target);
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
+Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps);
+TensorRef cosine_similarity(const TensorRef& x1, const TensorRef& x2, std::int64_t dim, double eps);
 Storage drop_selu(const Storage& input, double p, const Dims& sizes);
 TensorRef drop_selu(const TensorRef& input, double p, const Dims& sizes);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
@@ -60,6 +64,8 @@ Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims&
 TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
+Storage relu(const Storage& input);
+TensorRef relu(const TensorRef& input);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage rsqrt(const Storage& input);
@@ -68,6 +74,8 @@ Storage square(const Storage& input);
 TensorRef square(const TensorRef& input);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
@@ -76,6 +84,8 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // adaptive_avg_pool1d(Tensor input, int?[1] output_size) -> Tensor out
 //   out = adaptive_avg_pool1d_plain(input, kept_sizes(output_size, last_sizes(shape(input), -1)))
@@ -1632,6 +1642,41 @@ Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, dou
 }
 TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps) {
   return complex_rms_norm_compose<TensorRef>(input, normalized_shape, eps);
+}
+
+// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
+//   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
+
+namespace {
+constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
+
+template <class V>
+V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
+    std::string_view reduction) {
+  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
+      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
+  return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
+      c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
+      relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);
+}
+}  // namespace
+
+Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
+    std::string_view reduction) {
+  return on_tensors([&] { return cosine_embedding_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
+      margin, reduction); });
+}
+TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
+    double margin, std::string_view reduction) {
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
+        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
+        margin, reduction);
+  }
+  return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
 }
 
 }  // namespace ops

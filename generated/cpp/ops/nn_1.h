@@ -453,4 +453,10 @@ TP_API TensorRef channel_shuffle(const TensorRef& input, std::int64_t groups);
 TP_API Storage complex_rms_norm(const Storage& input, const Dims& normalized_shape, double eps);
 TP_API TensorRef complex_rms_norm(const TensorRef& input, const Dims& normalized_shape, double eps);
 
+// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
+TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
+    double margin, std::string_view reduction);
+TP_API TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
+    double margin, std::string_view reduction);
+
 }  // namespace tp::ops

@@ -29,6 +29,8 @@ Storage antialiased(const Storage& input, const Dims& size, const std::vector<do
     bool align_corners);
 TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool cubic,
     bool align_corners);
+Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepdim);
+TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim);
 Storage batch_norm(const Storage& input, const Storage& running_mean, const Storage& running_var,
     const Storage& weight, const Storage& bias, bool training, double momentum, double eps);
 TensorRef batch_norm(const TensorRef& input, const TensorRef& running_mean, const TensorRef& running_var,
@@ -89,8 +91,6 @@ TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
@@ -129,6 +129,8 @@ Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
 Storage round(const Storage& input);
 TensorRef round(const TensorRef& input);
+Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, const Scalar& value);
+TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value);
 Storage sigmoid(const Storage& input);
 TensorRef sigmoid(const TensorRef& input);
 Storage make_sizes_tensor(const Dims& sizes);
@@ -144,6 +146,8 @@ Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<D
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
+Storage uniform_draw(const Storage& input, Generator* generator);
+TensorRef uniform_draw(const TensorRef& input, Generator* generator);
 Storage unsqueeze(const Storage& input, std::int64_t dim);
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
@@ -165,41 +169,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
-
-// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-//   c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2, floating_dtype(dtype(input2))), -1)
-//   out = reduce_loss(where(target == 1, 1 - c, 0) + where(target == -1, relu(c - margin), 0), reduction)
-
-namespace {
-constexpr OpSchema kCosineEmbeddingLossSchema{"cosine_embedding_loss",
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction=\"mean\") -> Tensor out", 1, Amp::ForceFp32, true};
-
-template <class V>
-V cosine_embedding_loss_compose(const V& input1, const V& input2, const V& target, double margin,
-    std::string_view reduction) {
-  const auto c = cosine_similarity(cast(input1, floating_dtype(dtype(input1))), cast(input2,
-      floating_dtype(dtype(input2))), std::int64_t(-1), 1e-08);
-  return reduce_loss(add(where(eq(target, number<V>(Scalar(std::int64_t(1)))), sub(number<V>(Scalar(std::int64_t(1))),
-      c, Scalar(1)), number<V>(Scalar(std::int64_t(0)))), where(eq(target, number<V>(Scalar(std::int64_t(-1)))),
-      relu(sub(c, number<V>(Scalar(margin)), Scalar(1))), number<V>(Scalar(std::int64_t(0)))), Scalar(1)), reduction);
-}
-}  // namespace
-
-Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
-    std::string_view reduction) {
-  return on_tensors([&] { return cosine_embedding_loss(tensors_of(input1), tensors_of(input2), tensors_of(target),
-      margin, reduction); });
-}
-TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
-    double margin, std::string_view reduction) {
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return cosine_embedding_loss(wiring::autocast(kCosineEmbeddingLossSchema, input1),
-        wiring::autocast(kCosineEmbeddingLossSchema, input2), wiring::autocast(kCosineEmbeddingLossSchema, target),
-        margin, reduction);
-  }
-  return cosine_embedding_loss_compose<TensorRef>(input1, input2, target, margin, reduction);
-}
 
 // cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
 //   out = sum(x1 * x2, (dim,)) / (clamp_min(vector_norm(x1, 2, (dim,)), eps) * clamp_min(vector_norm(x2, 2, (dim,)), eps))
@@ -1029,6 +998,33 @@ TensorRef group_norm(const TensorRef& input, std::int64_t num_groups, const Tens
   return group_norm_compose<TensorRef>(input, num_groups, weight, bias, eps);
 }
 
+// gumbel_softmax(Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor out
+//   noise = -log(-log(uniform_draw(logits, None)))
+//   soft = softmax((logits + cast(noise, dtype(logits))) / tau, dim)
+//   out = scatter(zeros(shape(soft), dtype(soft)), dim, argmax(soft, dim, True), 1) - detach(soft) + soft if hard else soft
+
+namespace {
+constexpr OpSchema kGumbelSoftmaxSchema{"gumbel_softmax",
+    "gumbel_softmax(Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V gumbel_softmax_compose(const V& logits, double tau, bool hard, double, std::int64_t dim) {
+  const auto noise = neg(log(neg(log(uniform_draw(logits, nullptr)))));
+  const auto soft = softmax(div(add(logits, cast(noise, dtype(logits)), Scalar(1)), number<V>(Scalar(tau))), dim,
+      std::nullopt);
+  return (hard ? add(sub(scatter(zeros<V>(shape(soft), dtype(soft)), dim, argmax(soft, dim, true),
+      Scalar(std::int64_t(1))), detach(soft), Scalar(1)), soft, Scalar(1)) : V(soft));
+}
+}  // namespace
+
+Storage gumbel_softmax(const Storage& logits, double tau, bool hard, double eps, std::int64_t dim) {
+  return on_tensors([&] { return gumbel_softmax(tensors_of(logits), tau, hard, eps, dim); });
+}
+TensorRef gumbel_softmax(const TensorRef& logits, double tau, bool hard, double eps, std::int64_t dim) {
+  return gumbel_softmax_compose<TensorRef>(logits, tau, hard, eps, dim);
+}
+
 // hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor out
 //   out = reduce_loss(where(target == 1, input, 0) + where(target == -1, relu(margin - input), 0), reduction)
 
@@ -1411,6 +1407,76 @@ GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorR
   if (needs(*this, 1))
     grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
         input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+//   vjp input = log_softmax_backward(g, out, dim)
+//   saves: out, dim
+
+namespace {
+
+template <class V>
+V log_softmax_real_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
+
+TP_COLD TensorRef log_softmax_real_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  batch::Leading in(LogSoftmaxRealBackward::schema_v1, {input});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::log_softmax_real(in[0], dim_, dtype));
+}
+
+TP_COLD void log_softmax_real_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
+        input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  check_dtype(LogSoftmaxRealBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
+  return kernels::log_softmax(LogSoftmaxRealBackward::schema_v1, input, dim, dtype);
+}
+TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return log_softmax_real_batched(input, dim, dtype);
+  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
+    modes::Guard off(0, modes::kAutocast);
+    return log_softmax_real(wiring::autocast(LogSoftmaxRealBackward::schema_v1, input), dim, dtype);
+  }
+  TensorRef out = wiring::wrap(log_softmax_real(input->storage(), dim, dtype));
+  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
+    auto node = make_node<LogSoftmaxRealBackward>();
+    LogSoftmaxRealBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.dim_ = dim;
+    wiring::attach(out, std::move(node));
+    back.save(0, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { log_softmax_real_set_tangent(out, input, dim); });
+  return out;
+}
+GradVec LogSoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec LogSoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -65,11 +65,22 @@ class TP_API LogSoftmaxBackwardBackward final : public FuncOp<LogSoftmaxBackward
   TP_NODE_DISPOSE(LogSoftmaxBackwardBackward)
 };
 
-// cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
-TP_API Storage cosine_embedding_loss(const Storage& input1, const Storage& input2, const Storage& target,
-    double margin, std::string_view reduction);
-TP_API TensorRef cosine_embedding_loss(const TensorRef& input1, const TensorRef& input2, const TensorRef& target,
-    double margin, std::string_view reduction);
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+class TP_API LogSoftmaxRealBackward final : public FuncOp<LogSoftmaxRealBackward, 1, 1> {
+ public:
+  static constexpr OpSchema schema_v1{"log_softmax_real",
+      "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
+  static constexpr const char* kName = "LogSoftmaxRealBackward";
+  static constexpr std::array<const char*, 1> kSavedNames{"out"};
+  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LogSoftmaxRealBackward)
+};
 
 // cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor out
 TP_API Storage cosine_similarity(const Storage& x1, const Storage& x2, std::int64_t dim, double eps);
@@ -180,6 +191,10 @@ TP_API Storage group_norm(const Storage& input, std::int64_t num_groups, const S
 TP_API TensorRef group_norm(const TensorRef& input, std::int64_t num_groups, const TensorRef& weight,
     const TensorRef& bias, double eps);
 
+// gumbel_softmax(Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor out
+TP_API Storage gumbel_softmax(const Storage& logits, double tau, bool hard, double eps, std::int64_t dim);
+TP_API TensorRef gumbel_softmax(const TensorRef& logits, double tau, bool hard, double eps, std::int64_t dim);
+
 // hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor out
 TP_API Storage hinge_embedding_loss(const Storage& input, const Storage& target, double margin,
     std::string_view reduction);
@@ -232,5 +247,9 @@ TP_API TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::opti
 // log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor out
 TP_API Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
 TP_API TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
+
+// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
+TP_API Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
+TP_API TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 
 }  // namespace tp::ops

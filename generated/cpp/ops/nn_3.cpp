@@ -9,19 +9,32 @@
 #include "kernels/losses.h"
 #include "kernels/norm.h"
 #include "kernels/pool.h"
-#include "kernels/softmax.h"
 
 namespace tp {
 
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage attention_weights(const Storage& query, const Storage& key, const Storage& attn_mask, bool is_causal,
     std::optional<double> scale);
 TensorRef attention_weights(const TensorRef& query, const TensorRef& key, const TensorRef& attn_mask, bool is_causal,
     std::optional<double> scale);
+Storage avg_pool1d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad);
+TensorRef avg_pool1d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad);
+Storage avg_pool2d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override);
+TensorRef avg_pool2d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override);
+Storage avg_pool3d(const Storage& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override);
+TensorRef avg_pool3d(const TensorRef& input, const Dims& kernel_size, const std::optional<Dims>& stride,
+    const Dims& padding, bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
@@ -40,8 +53,6 @@ Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage index_select(const Storage& input, std::int64_t dim, const Storage& index);
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index);
-Storage log_softmax_backward(const Storage& grad, const Storage& output, std::int64_t dim);
-TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_not(const Storage& input);
@@ -72,6 +83,8 @@ Storage plane_scatter2d(const Storage& grad, const Storage& indices, const Dims&
 TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
 Storage plane_scatter3d(const Storage& grad, const Storage& indices, const Dims& size);
 TensorRef plane_scatter3d(const TensorRef& grad, const TensorRef& indices, const Dims& size);
+Storage pow(const Storage& input, const Storage& exponent);
+TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
@@ -111,74 +124,103 @@ TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
-// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-//   vjp input = log_softmax_backward(g, out, dim)
-//   saves: out, dim
+// lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor out
+//   power = avg_pool1d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   out = max_pool1d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
 
 namespace {
+constexpr OpSchema kLpPool1dSchema{"lp_pool1d",
+    "lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V log_softmax_real_vjp_input(const V& g, const V& out, std::int64_t dim) { return log_softmax_backward(g, out, dim); }
-
-TP_COLD TensorRef log_softmax_real_batched(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  batch::Leading in(LogSoftmaxRealBackward::schema_v1, {input});
-  in.lift_scalars();
-  const auto dim_ = in.dim(dim);
-  return in.wrap(ops::log_softmax_real(in[0], dim_, dtype));
-}
-
-TP_COLD void log_softmax_real_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t dim) {
-  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
-  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
-    GraphGradVec grads(tangents.size());
-    if (tangents[0]) grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, wiring::primal(out), dim), input->sizes(),
-        input->dtype());
-    return grads;
-  }, tangents);
-  wiring::set_tangent(out, as_tangent(std::move(t), out));
+V lp_pool1d_compose(const V& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  if (TP_UNLIKELY(!(norm_type != std::int64_t(0))))
+    refuse(kLpPool1dSchema.name, ErrorKind::Value,
+        "norm_type=0 has no root; give another order, or inf for the largest size");
+  const auto power = mul(avg_pool1d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
+      Dims{std::int64_t(0)}, ceil_mode, true), number<V>(Scalar(product_of(kernel_size))));
+  return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool1d(abs(input),
+      kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
+      std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), pow(where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(1))), power), number<V>(Scalar(double(std::int64_t(1)) / double(norm_type)))))));
 }
 }  // namespace
 
-Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  check_dtype(LogSoftmaxRealBackward::schema_v1, input, kBoolDtypes | kIntDtypes | kHalfDtypes | kFloatDtypes);
-  return kernels::log_softmax(LogSoftmaxRealBackward::schema_v1, input, dim, dtype);
+Storage lp_pool1d(const Storage& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  return on_tensors([&] { return lp_pool1d(tensors_of(input), norm_type, kernel_size, stride, ceil_mode); });
 }
-TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
-  if (TP_UNLIKELY(batch::any(input)))
-    return log_softmax_real_batched(input, dim, dtype);
-  if (TP_UNLIKELY(modes::any(modes::kAutocast))) {
-    modes::Guard off(0, modes::kAutocast);
-    return log_softmax_real(wiring::autocast(LogSoftmaxRealBackward::schema_v1, input), dim, dtype);
-  }
-  TensorRef out = wiring::wrap(log_softmax_real(input->storage(), dim, dtype));
-  if ((wiring::records(input)) && is_differentiable(out->dtype())) {
-    auto node = make_node<LogSoftmaxRealBackward>();
-    LogSoftmaxRealBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.dim_ = dim;
-    wiring::attach(out, std::move(node));
-    back.save(0, out);
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { log_softmax_real_set_tangent(out, input, dim); });
-  return out;
+TensorRef lp_pool1d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode) {
+  return lp_pool1d_compose<TensorRef>(input, norm_type, kernel_size, stride, ceil_mode);
 }
-GradVec LogSoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(1);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
+
+// lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor out
+//   power = avg_pool2d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   out = max_pool2d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
+
+namespace {
+constexpr OpSchema kLpPool2dSchema{"lp_pool2d",
+    "lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V lp_pool2d_compose(const V& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  if (TP_UNLIKELY(!(norm_type != std::int64_t(0))))
+    refuse(kLpPool2dSchema.name, ErrorKind::Value,
+        "norm_type=0 has no root; give another order, or inf for the largest size");
+  const auto power = mul(avg_pool2d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
+      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(kernel_size))));
+  return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool2d(abs(input),
+      kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
+      std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), pow(where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(1))), power), number<V>(Scalar(double(std::int64_t(1)) / double(norm_type)))))));
 }
-GraphGradVec LogSoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(1);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
-  return grads;
+}  // namespace
+
+Storage lp_pool2d(const Storage& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  return on_tensors([&] { return lp_pool2d(tensors_of(input), norm_type, kernel_size, stride, ceil_mode); });
+}
+TensorRef lp_pool2d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode) {
+  return lp_pool2d_compose<TensorRef>(input, norm_type, kernel_size, stride, ceil_mode);
+}
+
+// lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False) -> Tensor out
+//   power = avg_pool3d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   out = max_pool3d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
+
+namespace {
+constexpr OpSchema kLpPool3dSchema{"lp_pool3d",
+    "lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V lp_pool3d_compose(const V& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  if (TP_UNLIKELY(!(norm_type != std::int64_t(0))))
+    refuse(kLpPool3dSchema.name, ErrorKind::Value,
+        "norm_type=0 has no root; give another order, or inf for the largest size");
+  const auto power = mul(avg_pool3d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
+      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(kernel_size))));
+  return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool3d(abs(input),
+      kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
+      std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), pow(where(eq(power, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(1))), power), number<V>(Scalar(double(std::int64_t(1)) / double(norm_type)))))));
+}
+}  // namespace
+
+Storage lp_pool3d(const Storage& input, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+    bool ceil_mode) {
+  return on_tensors([&] { return lp_pool3d(tensors_of(input), norm_type, kernel_size, stride, ceil_mode); });
+}
+TensorRef lp_pool3d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode) {
+  return lp_pool3d_compose<TensorRef>(input, norm_type, kernel_size, stride, ceil_mode);
 }
 
 // margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
@@ -2058,28 +2100,6 @@ Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor) {
 }
 TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor) {
   return pixel_shuffle_compose<TensorRef>(input, upscale_factor);
-}
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-//   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
-
-namespace {
-constexpr OpSchema kPixelUnshuffleSchema{"pixel_unshuffle",
-    "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V pixel_unshuffle_compose(const V& input, std::int64_t downscale_factor) {
-  return flatten(movedim(unflatten(unflatten(input, std::int64_t(-1), Dims{std::int64_t(-1), downscale_factor}),
-      std::int64_t(-3), Dims{std::int64_t(-1), downscale_factor}), Dims{std::int64_t(-3), std::int64_t(-1)},
-      Dims{std::int64_t(-4), std::int64_t(-3)}), std::int64_t(-5), std::int64_t(-3));
-}
-}  // namespace
-
-Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor) {
-  return on_tensors([&] { return pixel_unshuffle(tensors_of(input), downscale_factor); });
-}
-TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor) {
-  return pixel_unshuffle_compose<TensorRef>(input, downscale_factor);
 }
 
 }  // namespace ops

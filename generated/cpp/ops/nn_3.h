@@ -5,23 +5,6 @@
 
 namespace tp::ops {
 
-// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-class TP_API LogSoftmaxRealBackward final : public FuncOp<LogSoftmaxRealBackward, 1, 1> {
- public:
-  static constexpr OpSchema schema_v1{"log_softmax_real",
-      "log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out", 1, Amp::ForceFp32, true};
-  static constexpr const char* kName = "LogSoftmaxRealBackward";
-  static constexpr std::array<const char*, 1> kSavedNames{"out"};
-  static constexpr std::array<std::int8_t, 1> kSavedInput{-1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t dim_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(LogSoftmaxRealBackward)
-};
-
 // max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> (Tensor out, Tensor<i64> indices)
 class TP_API MaxPool1dWithIndicesBackward final : public FuncOp<MaxPool1dWithIndicesBackward, 1, 1> {
  public:
@@ -228,9 +211,23 @@ class TP_API NllLossForwardBackward final : public FuncOp<NllLossForwardBackward
   TP_NODE_DISPOSE(NllLossForwardBackward)
 };
 
-// log_softmax_real(Tensor input, int dim, *, dtype? dtype=None) -> Tensor out
-TP_API Storage log_softmax_real(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TP_API TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+// lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor out
+TP_API Storage lp_pool1d(const Storage& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
+TP_API TensorRef lp_pool1d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
+
+// lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor out
+TP_API Storage lp_pool2d(const Storage& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
+TP_API TensorRef lp_pool2d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
+
+// lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False) -> Tensor out
+TP_API Storage lp_pool3d(const Storage& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
+TP_API TensorRef lp_pool3d(const TensorRef& input, double norm_type, const Dims& kernel_size,
+    const std::optional<Dims>& stride, bool ceil_mode);
 
 // margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor out
 TP_API Storage margin_ranking_loss(const Storage& input1, const Storage& input2, const Storage& target, double margin,
@@ -416,9 +413,5 @@ TP_API TensorRef pdist(const TensorRef& input, double p);
 // pixel_shuffle(Tensor input, int upscale_factor) -> Tensor out
 TP_API Storage pixel_shuffle(const Storage& input, std::int64_t upscale_factor);
 TP_API TensorRef pixel_shuffle(const TensorRef& input, std::int64_t upscale_factor);
-
-// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
-TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
-TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);
 
 }  // namespace tp::ops

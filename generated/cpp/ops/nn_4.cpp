@@ -49,6 +49,8 @@ Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage minimum(const Storage& input, const Storage& other);
 TensorRef minimum(const TensorRef& input, const TensorRef& other);
+Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
+TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 std::array<Storage, 3> native_attention(const Storage& query, const Storage& key, const Storage& value,
@@ -83,8 +85,32 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes);
+TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
+
+// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
+//   out = flatten(movedim(unflatten(unflatten(input, -1, (-1, downscale_factor)), -3, (-1, downscale_factor)), (-3, -1), (-4, -3)), -5, -3)
+
+namespace {
+constexpr OpSchema kPixelUnshuffleSchema{"pixel_unshuffle",
+    "pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V pixel_unshuffle_compose(const V& input, std::int64_t downscale_factor) {
+  return flatten(movedim(unflatten(unflatten(input, std::int64_t(-1), Dims{std::int64_t(-1), downscale_factor}),
+      std::int64_t(-3), Dims{std::int64_t(-1), downscale_factor}), Dims{std::int64_t(-3), std::int64_t(-1)},
+      Dims{std::int64_t(-4), std::int64_t(-3)}), std::int64_t(-5), std::int64_t(-3));
+}
+}  // namespace
+
+Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor) {
+  return on_tensors([&] { return pixel_unshuffle(tensors_of(input), downscale_factor); });
+}
+TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor) {
+  return pixel_unshuffle_compose<TensorRef>(input, downscale_factor);
+}
 
 // plane_gather1d(Tensor input, Tensor indices) -> Tensor out
 //   out = reshape(gather(flatten(input, -1, -1), -1, flatten(indices, -1, -1)), shape(indices))

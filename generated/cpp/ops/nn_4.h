@@ -152,6 +152,10 @@ class TP_API UpsampleNearestToBackward final : public FuncOp<UpsampleNearestToBa
   TP_NODE_DISPOSE(UpsampleNearestToBackward)
 };
 
+// pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor out
+TP_API Storage pixel_unshuffle(const Storage& input, std::int64_t downscale_factor);
+TP_API TensorRef pixel_unshuffle(const TensorRef& input, std::int64_t downscale_factor);
+
 // plane_gather1d(Tensor input, Tensor indices) -> Tensor out
 TP_API Storage plane_gather1d(const Storage& input, const Storage& indices);
 TP_API TensorRef plane_gather1d(const TensorRef& input, const TensorRef& indices);

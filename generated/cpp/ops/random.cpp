@@ -18,6 +18,8 @@ Storage ceil(const Storage& input);
 TensorRef ceil(const TensorRef& input);
 Storage clamp_min(const Storage& input, const Storage& min);
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
+Storage detach(const Storage& input);
+TensorRef detach(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -34,6 +36,8 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage poisson_quantile(const Storage& u, const Storage& rate);
+TensorRef poisson_quantile(const TensorRef& u, const TensorRef& rate);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage tan(const Storage& input);
@@ -407,40 +411,179 @@ GraphGradVec NativeDropoutBackward::apply_for_graph(std::span<const TensorRef> g
   return grads;
 }
 
-// normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
-//   out = randn_like(input, generator=generator) * std + mean
+// normal(Tensor mean, Tensor std, *, generator? generator=None) -> Tensor out
+//   like = detach(mean)
+//   spread = detach(std)
+//   out = cast(randn_like(expand(like, broadcast_shape(shape(mean), shape(std))), generator=generator) * spread + like, dtype(mean))
 
 namespace {
 constexpr OpSchema kNormalSchema{"normal",
-    "normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", 1, Amp::Keep,
-    true};
+    "normal(Tensor mean, Tensor std, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
 
 template <class V>
-V normal_compose(const V& input, double mean, double std, Generator* generator) {
+V normal_compose(const V& mean, const V& std, Generator* generator) {
+  const auto like = detach(mean);
+  if (TP_UNLIKELY(!(is_floating(like))))
+    refuse(kNormalSchema.name, ErrorKind::Type,
+        "numbers of {} are not drawn; mean must be floating, or std where mean is a number", {dtype(like)});
+  const auto spread = detach(std);
+  if (TP_UNLIKELY(!((numel(spread) == std::int64_t(0)) || (within(spread, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse(kNormalSchema.name, ErrorKind::Value, "std must not be negative or nan; the least is {}", {least(spread)});
+  return cast(add(mul(randn_like(expand(like, broadcast_shape(shape(mean), shape(std))), generator, std::nullopt),
+      spread), like, Scalar(1)), dtype(mean));
+}
+}  // namespace
+
+Storage normal(const Storage& mean, const Storage& std, Generator* generator) {
+  return on_tensors([&] { return normal(tensors_of(mean), tensors_of(std), generator); });
+}
+TensorRef normal(const TensorRef& mean, const TensorRef& std, Generator* generator) {
+  return normal_compose<TensorRef>(mean, std, generator);
+}
+
+// normal(Tensor mean, float std=1.0, *, generator? generator=None) -> Tensor out
+//   like = detach(mean)
+//   deviation = std
+//   out = randn_like(like, generator=generator) * deviation + like
+
+namespace {
+constexpr OpSchema kNormal1Schema{"normal",
+    "normal(Tensor mean, float std=1.0, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V normal_1_compose(const V& mean, double std, Generator* generator) {
+  const auto like = detach(mean);
+  if (TP_UNLIKELY(!(is_floating(like))))
+    refuse(kNormal1Schema.name, ErrorKind::Type,
+        "numbers of {} are not drawn; mean must be floating, or std where mean is a number", {dtype(like)});
+  const auto deviation = std;
+  if (TP_UNLIKELY(!(deviation >= std::int64_t(0))))
+    refuse(kNormal1Schema.name, ErrorKind::Value, "std={} is negative or nan", {deviation});
+  return add(mul(randn_like(like, generator, std::nullopt), number<V>(Scalar(deviation))), like, Scalar(1));
+}
+}  // namespace
+
+Storage normal(const Storage& mean, double std, Generator* generator) {
+  return on_tensors([&] { return normal(tensors_of(mean), std, generator); });
+}
+TensorRef normal(const TensorRef& mean, double std, Generator* generator) {
+  return normal_1_compose<TensorRef>(mean, std, generator);
+}
+
+// normal(float mean, Tensor std, *, generator? generator=None) -> Tensor out
+//   like = detach(std)
+//   spread = like
+//   out = randn_like(like, generator=generator) * spread + mean
+
+namespace {
+constexpr OpSchema kNormal2Schema{"normal",
+    "normal(float mean, Tensor std, *, generator? generator=None) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V normal_2_compose(double mean, const V& std, Generator* generator) {
+  const auto like = detach(std);
+  if (TP_UNLIKELY(!(is_floating(like))))
+    refuse(kNormal2Schema.name, ErrorKind::Type,
+        "numbers of {} are not drawn; mean must be floating, or std where mean is a number", {dtype(like)});
+  const auto spread = like;
+  if (TP_UNLIKELY(!((numel(spread) == std::int64_t(0)) || (within(spread, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse(kNormal2Schema.name, ErrorKind::Value, "std must not be negative or nan; the least is {}", {least(spread)});
+  return add(mul(randn_like(like, generator, std::nullopt), spread), number<V>(Scalar(mean)), Scalar(1));
+}
+}  // namespace
+
+Storage normal(double mean, const Storage& std, Generator* generator) {
+  return on_tensors([&] { return normal(mean, tensors_of(std), generator); });
+}
+TensorRef normal(double mean, const TensorRef& std, Generator* generator) {
+  return normal_2_compose<TensorRef>(mean, std, generator);
+}
+
+// normal(float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+//   deviation = std
+//   out = randn(size, generator=generator, dtype=dtype) * deviation + mean
+
+namespace {
+constexpr OpSchema kNormal3Schema{"normal",
+    "normal(float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V normal_3_compose(double mean, double std, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  const auto deviation = std;
+  if (TP_UNLIKELY(!(deviation >= std::int64_t(0))))
+    refuse(kNormal3Schema.name, ErrorKind::Value, "std={} is negative or nan", {deviation});
+  return add(mul(lift<V>(make_randn(size, generator, dtype)), number<V>(Scalar(deviation))), number<V>(Scalar(mean)),
+      Scalar(1));
+}
+}  // namespace
+
+Storage make_normal(double mean, double std, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  return normal_3_compose<Storage>(mean, std, size, generator, dtype);
+}
+TensorRef normal(double mean, double std, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
+  return normal_3_compose<TensorRef>(mean, std, size, generator, dtype);
+}
+
+// normal_fill(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
+//   out = randn_like(input, generator=generator) * std + mean
+
+namespace {
+constexpr OpSchema kNormalFillSchema{"normal_fill",
+    "normal_fill(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V normal_fill_compose(const V& input, double mean, double std, Generator* generator) {
   return add(mul(randn_like(input, generator, std::nullopt), number<V>(Scalar(std))), number<V>(Scalar(mean)),
       Scalar(1));
 }
 }  // namespace
 
-Storage normal(const Storage& input, double mean, double std, Generator* generator) {
-  return on_tensors([&] { return normal(tensors_of(input), mean, std, generator); });
+Storage normal_fill(const Storage& input, double mean, double std, Generator* generator) {
+  return on_tensors([&] { return normal_fill(tensors_of(input), mean, std, generator); });
 }
-TensorRef normal(const TensorRef& input, double mean, double std, Generator* generator) {
-  return normal_compose<TensorRef>(input, mean, std, generator);
+TensorRef normal_fill(const TensorRef& input, double mean, double std, Generator* generator) {
+  return normal_fill_compose<TensorRef>(input, mean, std, generator);
 }
-TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator) {
+TensorRef normal_fill_(const TensorRef& input, double mean, double std, Generator* generator) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
-    return batch::assign(kNormalSchema, input, normal(batch::kept(input), mean, std, generator));
-  wiring::check_inplace(kNormalSchema, input, false);
-  TensorRef result = normal(input, mean, std, generator);
+    return batch::assign(kNormalFillSchema, input, normal_fill(batch::kept(input), mean, std, generator));
+  wiring::check_inplace(kNormalFillSchema, input, false);
+  TensorRef result = normal_fill(input, mean, std, generator);
   if (wiring::records(input) || input->has_tangent()) {
     engine_ops.copy_graph(input, result);
     return input;
   }
-  kernels::copy_broadcast("normal_", input->storage(), result->storage());
+  kernels::copy_broadcast("normal_fill_", input->storage(), result->storage());
   wiring::finish_inplace(input, NodeRef());
   return input;
 }
+
+// poisson(Tensor input, generator? generator=None) -> Tensor out
+//   out = cast(poisson_quantile(rand_like(input, generator=generator, dtype="f64"), cast(detach(input), "f64")), dtype(input))
+
+namespace {
+constexpr OpSchema kPoissonSchema{"poisson", "poisson(Tensor input, generator? generator=None) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V poisson_compose(const V& input, Generator* generator) {
+  if (TP_UNLIKELY(!(is_floating(input))))
+    refuse(kPoissonSchema.name, ErrorKind::Type, "rates must be floating, not {}", {dtype(input)});
+  if (TP_UNLIKELY(!((numel(input) == std::int64_t(0)) || (within(input, double(std::int64_t(0)),
+      std::numeric_limits<double>::infinity())))))
+    refuse(kPoissonSchema.name, ErrorKind::Value, "rates must not be negative or nan; the least is {}", {least(input)});
+  return cast(poisson_quantile(rand_like(input, generator, Dtype::F64), cast(detach(input), Dtype::F64)), dtype(input));
+}
+}  // namespace
+
+Storage poisson(const Storage& input, Generator* generator) {
+  return on_tensors([&] { return poisson(tensors_of(input), generator); });
+}
+TensorRef poisson(const TensorRef& input, Generator* generator) { return poisson_compose<TensorRef>(input, generator); }
 
 // rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 

@@ -86,10 +86,30 @@ TP_API TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, b
 TP_API std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
 TP_API std::array<TensorRef, 2> native_dropout(const TensorRef& input, double p, Generator* generator);
 
-// normal(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
-TP_API Storage normal(const Storage& input, double mean, double std, Generator* generator);
-TP_API TensorRef normal(const TensorRef& input, double mean, double std, Generator* generator);
-TP_API TensorRef normal_(const TensorRef& input, double mean, double std, Generator* generator);
+// normal(Tensor mean, Tensor std, *, generator? generator=None) -> Tensor out
+TP_API Storage normal(const Storage& mean, const Storage& std, Generator* generator);
+TP_API TensorRef normal(const TensorRef& mean, const TensorRef& std, Generator* generator);
+
+// normal(Tensor mean, float std=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage normal(const Storage& mean, double std, Generator* generator);
+TP_API TensorRef normal(const TensorRef& mean, double std, Generator* generator);
+
+// normal(float mean, Tensor std, *, generator? generator=None) -> Tensor out
+TP_API Storage normal(double mean, const Storage& std, Generator* generator);
+TP_API TensorRef normal(double mean, const TensorRef& std, Generator* generator);
+
+// normal(float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
+TP_API Storage make_normal(double mean, double std, const Dims& size, Generator* generator, std::optional<Dtype> dtype);
+TP_API TensorRef normal(double mean, double std, const Dims& size, Generator* generator, std::optional<Dtype> dtype);
+
+// normal_fill(Tensor input, float mean=0.0, float std=1.0, *, generator? generator=None) -> Tensor out
+TP_API Storage normal_fill(const Storage& input, double mean, double std, Generator* generator);
+TP_API TensorRef normal_fill(const TensorRef& input, double mean, double std, Generator* generator);
+TP_API TensorRef normal_fill_(const TensorRef& input, double mean, double std, Generator* generator);
+
+// poisson(Tensor input, generator? generator=None) -> Tensor out
+TP_API Storage poisson(const Storage& input, Generator* generator);
+TP_API TensorRef poisson(const TensorRef& input, Generator* generator);
 
 // rand(int[] size, *, generator? generator=None, dtype? dtype=None) -> Tensor out
 TP_API Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype);

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/number.h"
 
 namespace tp {
 
@@ -46,6 +47,10 @@ namespace ops {
 // Of other shards.
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+Storage argwhere(const Storage& input);
+TensorRef argwhere(const TensorRef& input);
+Storage atleast_1d(const Storage& input);
+TensorRef atleast_1d(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage ge(const Storage& input, const Storage& other);
@@ -76,6 +81,8 @@ Storage strong_mul(const Storage& input, const Storage& other);
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other);
 Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
+std::vector<Storage> unbind(const Storage& input, std::int64_t dim);
+std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim);
 
 // addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor out
 //   out = input + value * tensor1 / tensor2
@@ -800,7 +807,8 @@ TP_COLD void masked_fill_set_tangent(const TensorRef& out, const TensorRef& inpu
 }  // namespace
 
 Storage masked_fill(const Storage& input, const Storage& mask, const Storage& value) {
-  return kernels::elementwise(kMaskedFillSpec, loops[kMaskedFill], {&input, &mask, &value});
+  const Storage value_held = kernels::held(MaskedFillBackward::schema_v1.name, value, input.dtype());
+  return kernels::elementwise(kMaskedFillSpec, loops[kMaskedFill], {&input, &mask, &value_held});
 }
 TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   if (TP_UNLIKELY(batch::any(input, mask, value)))
@@ -837,8 +845,10 @@ TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const Tens
     back.set_input(2, value);
     back.save(0, mask);
   }
+  const Storage value_held = kernels::held(MaskedFillBackward::schema_v1.name, value->storage(),
+      input->storage().dtype());
   kernels::elementwise_into(kMaskedFillSpec, loops[kMaskedFill], input->storage(), {&input->storage(),
-      &mask->storage(), &value->storage()});
+      &mask->storage(), &value_held});
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -959,6 +969,21 @@ GraphGradVec WhereBackward::apply_for_graph(std::span<const TensorRef> grad_outp
     grads[2] = fit(where_vjp_other(g, saved_tensor(0)), input_shape(2), input_dtype(2));
   return grads;
 }
+
+// where(Tensor condition) -> Tensor[] out
+//   out = unbind(argwhere(atleast_1d(condition)), 1)
+
+namespace {
+constexpr OpSchema kWhere1Schema{"where", "where(Tensor condition) -> Tensor[] out", 1, Amp::Keep, true};
+
+template <class V>
+std::vector<V> where_1_compose(const V& condition) { return unbind(argwhere(atleast_1d(condition)), std::int64_t(1)); }
+}  // namespace
+
+std::vector<Storage> where(const Storage& condition) {
+  return on_tensors([&] { return where(tensors_of(condition)); });
+}
+std::vector<TensorRef> where(const TensorRef& condition) { return where_1_compose<TensorRef>(condition); }
 
 }  // namespace ops
 }  // namespace tp

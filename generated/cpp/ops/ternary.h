@@ -157,4 +157,8 @@ TP_API TensorRef where(const TensorRef& condition, const TensorRef& input, const
 TP_API TensorRef where_out(const TensorRef& condition, const TensorRef& input, const TensorRef& other,
     const TensorRef& out_);
 
+// where(Tensor condition) -> Tensor[] out
+TP_API std::vector<Storage> where(const Storage& condition);
+TP_API std::vector<TensorRef> where(const TensorRef& condition);
+
 }  // namespace tp::ops

@@ -238,18 +238,18 @@ class TP_API TanhshrinkBackward final : public FuncOp<TanhshrinkBackward, 1, 1> 
   TP_NODE_DISPOSE(TanhshrinkBackward)
 };
 
-// threshold(Tensor input, float threshold, float value) -> Tensor out
+// threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor out
 class TP_API ThresholdBackward final : public FuncOp<ThresholdBackward, 1, 1> {
  public:
   static constexpr OpSchema schema_v1{"threshold",
-      "threshold(Tensor input, float threshold, float value) -> Tensor out", 1, Amp::Keep, true};
+      "threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor out", 1, Amp::Keep, true};
   static constexpr const char* kName = "ThresholdBackward";
   static constexpr std::array<const char*, 1> kSavedNames{"input"};
   static constexpr std::array<std::int8_t, 1> kSavedInput{0};
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
-  double threshold_ = 0;
+  Scalar threshold_;
 
  protected:
   TP_NODE_DISPOSE(ThresholdBackward)
@@ -353,10 +353,10 @@ TP_API TensorRef tanh_out(const TensorRef& input, const TensorRef& out_);
 TP_API Storage tanhshrink(const Storage& input);
 TP_API TensorRef tanhshrink(const TensorRef& input);
 
-// threshold(Tensor input, float threshold, float value) -> Tensor out
-TP_API Storage threshold(const Storage& input, double threshold, double value);
-TP_API TensorRef threshold(const TensorRef& input, double threshold, double value);
-TP_API TensorRef threshold_(const TensorRef& input, double threshold, double value);
+// threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor out
+TP_API Storage threshold(const Storage& input, const Scalar& threshold, const Scalar& value);
+TP_API TensorRef threshold(const TensorRef& input, const Scalar& threshold, const Scalar& value);
+TP_API TensorRef threshold_(const TensorRef& input, const Scalar& threshold, const Scalar& value);
 
 // trunc(Tensor input) -> Tensor out
 TP_API Storage trunc(const Storage& input);

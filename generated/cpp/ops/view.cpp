@@ -1562,7 +1562,7 @@ GraphGradVec UnsqueezeBackward::apply_for_graph(std::span<const TensorRef> grad_
   return grads;
 }
 
-// view(Tensor input, int[] shape) -> Tensor out
+// view(Tensor input, int[] size) -> Tensor out
 //   vjp input = reshape(g, shape(input))
 //   saves: nothing
 
@@ -1571,22 +1571,22 @@ namespace {
 template <class V>
 V view_vjp_input(const V& g, const Shape& input_shape) { return reshape(g, input_shape); }
 
-TP_COLD TensorRef view_batched(const TensorRef& input, const Dims& shape) {
+TP_COLD TensorRef view_batched(const TensorRef& input, const Dims& size) {
   const batch::Leading in(ViewBackward::schema_v1, {input});
-  const auto shape_ = in.shape(shape);
-  return in.wrap(ops::view(in[0], shape_));
+  const auto size_ = in.sizes(size);
+  return in.wrap(ops::view(in[0], size_));
 }
 
-TP_COLD void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& shape) {
-  wiring::set_tangent(out, as_tangent(view(wiring::tangent(input), shape), out));
+TP_COLD void view_set_tangent(const TensorRef& out, const TensorRef& input, const Dims& size) {
+  wiring::set_tangent(out, as_tangent(view(wiring::tangent(input), size), out));
 }
 }  // namespace
 
-Storage view(const Storage& input, const Dims& shape) { return kernels::view(ViewBackward::schema_v1, input, shape); }
-TensorRef view(const TensorRef& input, const Dims& shape) {
+Storage view(const Storage& input, const Dims& size) { return kernels::view(ViewBackward::schema_v1, input, size); }
+TensorRef view(const TensorRef& input, const Dims& size) {
   if (TP_UNLIKELY(batch::any(input)))
-    return view_batched(input, shape);
-  TensorRef out = view_or_wrap(input, view(input->storage(), shape), "view");
+    return view_batched(input, size);
+  TensorRef out = view_or_wrap(input, view(input->storage(), size), "view");
   if (wiring::records(input)) {
     auto node = make_node<ViewBackward>();
     ViewBackward& back = *node;
@@ -1595,7 +1595,7 @@ TensorRef view(const TensorRef& input, const Dims& shape) {
     wiring::attach(out, std::move(node));
   }
   if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
-    wiring::each_level({&input}, {}, [&] { view_set_tangent(out, input, shape); });
+    wiring::each_level({&input}, {}, [&] { view_set_tangent(out, input, size); });
   return out;
 }
 GradVec ViewBackward::apply(std::span<Storage> grad_outputs) {
@@ -1614,6 +1614,27 @@ GraphGradVec ViewBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
     grads[0] = fit(view_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
+
+// view(Tensor input, dtype dtype) -> Tensor bits
+//   parts = view_bytes(input if ndim(input) > 0 else unsqueeze(input, 0), dtype)
+//   bits = parts if ndim(input) > 0 else reshape(parts, ())
+
+namespace {
+constexpr OpSchema kView1Schema{"view", "view(Tensor input, dtype dtype) -> Tensor bits", 1, Amp::Keep, true};
+
+template <class V>
+V view_1_compose(const V& input, Dtype dtype) {
+  const auto parts = view_bytes((ndim(input) > std::int64_t(0) ? V(input) : unsqueeze(input, std::int64_t(0))), dtype);
+  if (TP_UNLIKELY(!((ndim(input) > std::int64_t(0)) || (numel(parts) == std::int64_t(1)))))
+    refuse(kView1Schema.name, ErrorKind::Runtime,
+        "a 0-d tensor of {} has no dimension in which {} fits; reshape it to (1,) first", {ops::dtype(input),
+        ops::dtype(parts)});
+  return (ndim(input) > std::int64_t(0) ? V(parts) : reshape(parts, Dims{}));
+}
+}  // namespace
+
+Storage view(const Storage& input, Dtype dtype) { return on_tensors([&] { return view(tensors_of(input), dtype); }); }
+TensorRef view(const TensorRef& input, Dtype dtype) { return view_1_compose<TensorRef>(input, dtype); }
 
 // view_as_complex(Tensor input) -> Tensor out
 //   vjp input = view_as_real(g)
@@ -1724,6 +1745,27 @@ GraphGradVec ViewAsRealBackward::apply_for_graph(std::span<const TensorRef> grad
   if (needs(*this, 0))
     grads[0] = fit(view_as_real_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
+}
+
+// view_bytes(Tensor input, dtype dtype) -> Tensor out
+
+namespace {
+constexpr OpSchema kViewBytesSchema{"view_bytes", "view_bytes(Tensor input, dtype dtype) -> Tensor out", 1, Amp::Keep,
+    true};
+
+TP_COLD TensorRef view_bytes_batched(const TensorRef& input, Dtype dtype) {
+  return batch::loop({kViewBytesSchema, {input}},
+      [&](const batch::Samples& samples) { return ops::view_bytes(samples[0], dtype); });
+}
+}  // namespace
+
+Storage view_bytes(const Storage& input, Dtype dtype) { return kernels::view_bytes(kViewBytesSchema, input, dtype); }
+TensorRef view_bytes(const TensorRef& input, Dtype dtype) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return view_bytes_batched(input, dtype);
+  TensorRef out = wiring::wrap(view_bytes(input->storage(), dtype));
+  if (TP_UNLIKELY(input->is_inference())) out->set_inference(true);
+  return out;
 }
 
 }  // namespace ops

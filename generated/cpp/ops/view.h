@@ -414,10 +414,10 @@ class TP_API UnsqueezeBackward final : public FuncOp<UnsqueezeBackward, 1, 0> {
   TP_NODE_DISPOSE(UnsqueezeBackward)
 };
 
-// view(Tensor input, int[] shape) -> Tensor out
+// view(Tensor input, int[] size) -> Tensor out
 class TP_API ViewBackward final : public FuncOp<ViewBackward, 1, 0> {
  public:
-  static constexpr OpSchema schema_v1{"view", "view(Tensor input, int[] shape) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr OpSchema schema_v1{"view", "view(Tensor input, int[] size) -> Tensor out", 1, Amp::Keep, true};
   static constexpr const char* kName = "ViewBackward";
   static constexpr std::array<const char*, 0> kSavedNames{};
   static constexpr std::array<std::int8_t, 0> kSavedInput{};
@@ -563,9 +563,13 @@ TP_API Storage unsqueeze(const Storage& input, std::int64_t dim);
 TP_API TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 TP_API TensorRef unsqueeze_(const TensorRef& input, std::int64_t dim);
 
-// view(Tensor input, int[] shape) -> Tensor out
-TP_API Storage view(const Storage& input, const Dims& shape);
-TP_API TensorRef view(const TensorRef& input, const Dims& shape);
+// view(Tensor input, int[] size) -> Tensor out
+TP_API Storage view(const Storage& input, const Dims& size);
+TP_API TensorRef view(const TensorRef& input, const Dims& size);
+
+// view(Tensor input, dtype dtype) -> Tensor bits
+TP_API Storage view(const Storage& input, Dtype dtype);
+TP_API TensorRef view(const TensorRef& input, Dtype dtype);
 
 // view_as_complex(Tensor input) -> Tensor out
 TP_API Storage view_as_complex(const Storage& input);
@@ -574,5 +578,9 @@ TP_API TensorRef view_as_complex(const TensorRef& input);
 // view_as_real(Tensor input) -> Tensor out
 TP_API Storage view_as_real(const Storage& input);
 TP_API TensorRef view_as_real(const TensorRef& input);
+
+// view_bytes(Tensor input, dtype dtype) -> Tensor out
+TP_API Storage view_bytes(const Storage& input, Dtype dtype);
+TP_API TensorRef view_bytes(const TensorRef& input, Dtype dtype);
 
 }  // namespace tp::ops
