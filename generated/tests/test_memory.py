@@ -67,6 +67,15 @@ OPS = [
         ],
     ),
     Op(
+        name="fill_diagonal",
+        home="internal",
+        inplace=("fill_diagonal_",),
+        cases=({"input": {"shape": (3, 4)}, "fill_value": 2}, {"input": {"shape": (5, 2)}, "fill_value": 2, "wrap": True}, {"input": {"shape": (3, 3, 3)}, "fill_value": 2}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("wrap", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_numbers_written.py"),
+        ],
+    ),
+    Op(
         name="float_power",
         methods=("float_power",),
         inplace=("float_power_",),

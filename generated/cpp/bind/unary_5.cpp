@@ -503,11 +503,11 @@ PyObject* tanhshrink_function(PyObject*, PyObject* const* args, Py_ssize_t nargs
 // threshold
 constexpr Param kThresholdSpecParams[] = {
     {"input", Kind::Tensor},
-    {"threshold", Kind::Float},
-    {"value", Kind::Float},
+    {"threshold", Kind::Scalar},
+    {"value", Kind::Scalar},
     {"inplace", Kind::Bool, true},
 };
-const Spec kThresholdSpec{"threshold", "threshold(Tensor input, float threshold, float value) -> Tensor out", kThresholdSpecParams};
+const Spec kThresholdSpec{"threshold", "threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor out", kThresholdSpecParams};
 
 PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded("threshold", [&]() -> PyObject* {
@@ -515,11 +515,11 @@ PyObject* threshold_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs
     Slots<4> a;
     parse(spec, a, self, args, nargs, kwnames);
     if (a.has(3) && to_bool(spec, a, 3)) {
-      ops::threshold_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2));
+      ops::threshold_(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_scalar(spec, a, 2));
       Py_INCREF(a[0]);
       return a[0];
     }
-    return kept(wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2))), spec, a);
+    return kept(wrap(ops::threshold(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_scalar(spec, a, 2))), spec, a);
   });
 }
 PyObject* threshold_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -530,7 +530,7 @@ PyObject* threshold_inplace(PyObject* self, PyObject* const* args, Py_ssize_t na
     Slots<4> a;
     const Spec& spec = kThresholdSpec;
     parse(spec, a, self, args, nargs, kwnames);
-    ops::threshold_(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1), to_double(spec, a, 2));
+    ops::threshold_(to_tensor(spec, a, 0).ref(), to_scalar(spec, a, 1), to_scalar(spec, a, 2));
     Py_INCREF(self);
     return self;
   });
@@ -749,6 +749,25 @@ PyMethodDef functions_top[] = {
      "--\n"
      "\n"
      "Hyperbolic tangent of each element. In place: self is overwritten and returned."},
+    {"threshold", fast(threshold_function), METH_FASTCALL | METH_KEYWORDS,
+     "threshold(input, threshold, value)\n"
+     "--\n"
+     "\n"
+     "The element where it exceeds the threshold, value elsewhere, both in input's dtype.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  threshold: number\n"
+     "  value: number\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > threshold, 1, 0)"},
+    {"threshold_", fast(threshold_inplace_function), METH_FASTCALL | METH_KEYWORDS,
+     "threshold_(input, threshold, value)\n"
+     "--\n"
+     "\n"
+     "The element where it exceeds the threshold, value elsewhere, both in input's dtype. In\n"
+     "place: self is overwritten and returned."},
     {"trunc", fast(trunc_function), METH_FASTCALL | METH_KEYWORDS,
      "trunc(input)\n"
      "--\n"
@@ -890,12 +909,12 @@ PyMethodDef functions_nn_functional[] = {
      "threshold(input, threshold, value)\n"
      "--\n"
      "\n"
-     "The element where it exceeds the threshold, value elsewhere.\n"
+     "The element where it exceeds the threshold, value elsewhere, both in input's dtype.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
-     "  threshold: float\n"
-     "  value: float\n"
+     "  threshold: number\n"
+     "  value: number\n"
      "\n"
      "Derivative:\n"
      "  d input = where(input > threshold, 1, 0)"},
@@ -903,8 +922,8 @@ PyMethodDef functions_nn_functional[] = {
      "threshold_(input, threshold, value)\n"
      "--\n"
      "\n"
-     "The element where it exceeds the threshold, value elsewhere. In place: self is overwritten\n"
-     "and returned."},
+     "The element where it exceeds the threshold, value elsewhere, both in input's dtype. In\n"
+     "place: self is overwritten and returned."},
     {},
 };
 

@@ -445,7 +445,7 @@ extern const LoopSet unary_5_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, tanh_vjp_input<float>, tanh_vjp_input<double>, tanh_vjp_input<c64>, tanh_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanhshrink<float>, tanhshrink<double>, tanhshrink<c64>, tanhshrink<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, tanhshrink_vjp_input<float>, tanhshrink_vjp_input<double>, tanhshrink_vjp_input<c64>, tanhshrink_vjp_input<c128>}},
-    {{nullptr, nullptr, nullptr, nullptr, threshold<float>, threshold<double>, nullptr, nullptr}},
+    {{nullptr, threshold<std::int32_t>, threshold<std::int64_t>, threshold<std::uint64_t>, threshold<float>, threshold<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, threshold_vjp_input<float>, threshold_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, trunc<std::int32_t>, trunc<std::int64_t>, trunc<std::uint64_t>, trunc<float>, trunc<double>, nullptr, nullptr}},
 };

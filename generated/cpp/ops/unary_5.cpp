@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/number.h"
 
 namespace tp {
 
@@ -1516,32 +1517,32 @@ GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   return grads;
 }
 
-// threshold(Tensor input, float threshold, float value) -> Tensor out
+// threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor out
 //   out = where(input > threshold, input, value)
 //   d input = where(input > threshold, 1, 0)
 //   saves: input, threshold
 
 namespace {
-constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1, 0, Promote::Float};
+constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1};
 constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
 
-TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, double threshold) {
+TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, const Scalar& threshold) {
   if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
-  return where(gt(input, number<TensorRef>(Scalar(threshold))), g, number<TensorRef>(Scalar(std::int64_t(0))));
+  return where(gt(input, number<TensorRef>(threshold)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TP_COLD TensorRef threshold_batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold_batched(const TensorRef& input, const Scalar& threshold, const Scalar& value) {
   const batch::Broadcast in({&input});
   return in.wrap(ops::threshold(in[0], threshold, value));
 }
 
-TP_COLD TensorRef threshold__batched(const TensorRef& input, double threshold, double value) {
+TP_COLD TensorRef threshold__batched(const TensorRef& input, const Scalar& threshold, const Scalar& value) {
   const batch::InPlace in(ThresholdBackward::schema_v1, {&input});
   ops::threshold_(in[0], threshold, value);
   return input;
 }
 
-TP_COLD void threshold_set_tangent(const TensorRef& out, const TensorRef& input, double threshold) {
+TP_COLD void threshold_set_tangent(const TensorRef& out, const TensorRef& input, const Scalar& threshold) {
   TensorRef sum;
   if (wiring::tangent(input))
     sum = plus(std::move(sum), threshold_vjp_input(wiring::tangent(input), wiring::primal(input), threshold));
@@ -1549,10 +1550,12 @@ TP_COLD void threshold_set_tangent(const TensorRef& out, const TensorRef& input,
 }
 }  // namespace
 
-Storage threshold(const Storage& input, double threshold, double value) {
+Storage threshold(const Storage& input, const Scalar& threshold, const Scalar& value) {
+  kernels::check_held(ThresholdBackward::schema_v1.name, threshold, input.dtype());
+  kernels::check_held(ThresholdBackward::schema_v1.name, value, input.dtype());
   return kernels::elementwise(kThresholdSpec, loops[kThreshold], {&input}, {threshold, value});
 }
-TensorRef threshold(const TensorRef& input, double threshold, double value) {
+TensorRef threshold(const TensorRef& input, const Scalar& threshold, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input)))
     return threshold_batched(input, threshold, value);
   TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
@@ -1569,7 +1572,7 @@ TensorRef threshold(const TensorRef& input, double threshold, double value) {
     wiring::each_level({&input}, {}, [&] { threshold_set_tangent(out, input, threshold); });
   return out;
 }
-TensorRef threshold_(const TensorRef& input, double threshold, double value) {
+TensorRef threshold_(const TensorRef& input, const Scalar& threshold, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input)))
     return threshold__batched(input, threshold, value);
   const bool record = wiring::records(input);
@@ -1586,6 +1589,8 @@ TensorRef threshold_(const TensorRef& input, double threshold, double value) {
     back.threshold_ = threshold;
     back.save(0, wiring::copied(input));
   }
+  kernels::check_held(ThresholdBackward::schema_v1.name, threshold, input->storage().dtype());
+  kernels::check_held(ThresholdBackward::schema_v1.name, value, input->storage().dtype());
   kernels::elementwise_into(kThresholdSpec, loops[kThreshold], input->storage(), {&input->storage()}, {threshold,
       value});
   wiring::finish_inplace(input, node);
