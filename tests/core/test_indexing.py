@@ -14,6 +14,7 @@ KEYS = [
     (..., [0, 1]), [[0, 1], [2, 0]], np.array([1, 0]), np.int64(1), [True, False, True],
     (slice(None), [True, False, True, False]), A > 30, A[..., 0] > 20, (0, A[0] > 3),
     (slice(None), np.array([[0, 1], [2, 3]]), slice(0, 2)), (None, [0, 1]), [],
+    np.array(True), np.array(False), (slice(None), np.array(False)), (np.array(True), [0, 2]),
 ]  # fmt: skip
 
 
