@@ -49,7 +49,7 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complementary error function 1 - erf, without cancellation in the right tail."""
 
 def erfcx(input: Tensor) -> Tensor:
-    """Complementary error function times exp(x^2), which does not underflow on the right."""
+    """Complementary error function times exp(x^2), which does not underflow on the right;..."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse of the error function on (-1, 1)."""

@@ -15,7 +15,7 @@ OPS = [
         domains={"input": (-5.0, 5.0)},
         special=({"input": -3, "d_input": 0}, {"input": 3, "d_input": 0}),
         forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip(input / 6 + 0.5, 0, 1)", kind="expr"),
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="numpy.clip((input + 3) / 6, 0, 1)", kind="expr"),
         ],
     ),
     Op(
@@ -26,7 +26,7 @@ OPS = [
         dtypes=("f16", "bf16", "f32", "f64"),
         inplace=("hardswish_",),
         domains={"input": (-5.0, 5.0)},
-        special=({"input": -3, "d_input": -0.5}, {"input": 3, "d_input": 1.5}),
+        special=({"input": -3, "d_input": -0.5}, {"input": 3, "d_input": 1.5}, {"input": float("-inf"), "out": 0, "d_input": 0}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input * numpy.clip(input + 3, 0, 6) / 6", kind="expr"),
         ],

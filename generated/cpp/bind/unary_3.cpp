@@ -705,23 +705,25 @@ PyMethodDef functions_nn_functional[] = {
      "hardswish(input)\n"
      "--\n"
      "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation.\n"
+     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation; 0 at minus\n"
+     "infinity.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)\n"
+     "  d input = where(input < -3, 0, where(input > 3, 1, 0.16666666666666666 * (input + 3) + 0.16666666666666666 * input))\n"
      "\n"
      "Special values:\n"
      "  input = -3, d_input = -0.5\n"
-     "  input = 3, d_input = 1.5"},
+     "  input = 3, d_input = 1.5\n"
+     "  input = -inf, out = 0, d_input = 0"},
     {"hardswish_", fast(hardswish_inplace_function), METH_FASTCALL | METH_KEYWORDS,
      "hardswish_(input)\n"
      "--\n"
      "\n"
-     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation. In place: self is\n"
-     "overwritten and returned."},
+     "The piecewise form x * min(max(x + 3, 0), 6) / 6 of the swish activation; 0 at minus\n"
+     "infinity. In place: self is overwritten and returned."},
     {"hardtanh", fast(hardtanh_function), METH_FASTCALL | METH_KEYWORDS,
      "hardtanh(input, min_val=-1.0, max_val=1.0)\n"
      "--\n"
@@ -782,7 +784,7 @@ PyMethodDef functions_nn_functional[] = {
      "mish(input)\n"
      "--\n"
      "\n"
-     "The smooth activation x * tanh(softplus(x)).\n"
+     "The smooth activation x * tanh(softplus(x)), within 3 ulp.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -795,7 +797,8 @@ PyMethodDef functions_nn_functional[] = {
      "mish_(input)\n"
      "--\n"
      "\n"
-     "The smooth activation x * tanh(softplus(x)). In place: self is overwritten and returned."},
+     "The smooth activation x * tanh(softplus(x)), within 3 ulp. In place: self is overwritten and\n"
+     "returned."},
     {},
 };
 

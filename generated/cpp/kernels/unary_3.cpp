@@ -7,14 +7,14 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
-// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+// hardsigmoid: out = where(input <= -3, 0, where(input >= 3, 1, (input + 3) / 6))
 template <class T>
 void hardsigmoid(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] <= T(-3), T(0), m::where<T>(input[i] >= T(3), T(1),
-      input[i] / T(6) + T(0.5)));
+      (input[i] + T(3)) / T(6)));
 }
 
 // hardsigmoid, gradient of input: strong_mul(where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666)), g)
@@ -28,28 +28,25 @@ void hardsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul(T(0.16666666666666666), g[i])));
 }
 
-// hardswish: out = input * clamp(input + 3, 0, 6) / 6
+// hardswish: out = where(input < -3, 0, where(input > 3, input, input * (input + 3) / 6))
 template <class T>
 void hardswish(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (input[i] * m::at_most(m::at_least(input[i] + T(3), T(0), true), T(6),
-      true)) / T(6);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < T(-3), T(0), m::where<T>(input[i] > T(3),
+      input[i], (input[i] * (input[i] + T(3))) / T(6)));
 }
 
-// hardswish, gradient of input: strong_mul(0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0), g)
+// hardswish, gradient of input: strong_mul(where(input < -3, 0, where(input > 3, 1, 0.16666666666666666 * (input + 3) + 0.16666666666666666 * input)), g)
 template <class T>
 void hardswish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = input[i] + T(3);
-    to[i] = m::strong_mul(T(0.16666666666666666) * m::at_most(m::at_least(s0, T(0), true), T(6),
-        true) + m::where<T>((s0 >= T(0)) & (s0 <= T(6)), T(0.16666666666666666) * input[i], T(0)), g[i]);
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < T(-3), T(0), m::where<T>(input[i] > T(3), g[i],
+      m::strong_mul(T(0.16666666666666666) * (input[i] + T(3)) + (T(0.16666666666666666) * input[i]), g[i])));
 }
 
 // hardtanh: out = where(input <= min_val, min_val, where(input >= max_val, max_val, input))

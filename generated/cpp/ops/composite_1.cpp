@@ -468,7 +468,7 @@ V clamp_compose(const V& input, const V& min, const V& max) {
 }  // namespace
 
 Storage clamp(const Storage& input, const Storage& min, const Storage& max) {
-  return clamp_compose<Storage>(input, min, max);
+  return on_tensors([&] { return clamp(tensors_of(input), tensors_of(min), tensors_of(max)); });
 }
 TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   return clamp_compose<TensorRef>(input, min, max);

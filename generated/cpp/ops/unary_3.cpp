@@ -59,8 +59,6 @@ Storage abs(const Storage& input);
 TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage clamp(const Storage& input, const Storage& min, const Storage& max);
-TensorRef clamp(const TensorRef& input, const TensorRef& min, const TensorRef& max);
 Storage digamma(const Storage& input);
 TensorRef digamma(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
@@ -75,8 +73,6 @@ Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage logaddexp(const Storage& input, const Storage& other);
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
@@ -101,7 +97,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // hardsigmoid(Tensor input) -> Tensor out
-//   out = where(input <= -3, 0, where(input >= 3, 1, input / 6 + 0.5))
+//   out = where(input <= -3, 0, where(input >= 3, 1, (input + 3) / 6))
 //   d input = where(input <= -3, 0, where(input >= 3, 0, 0.16666666666666666))
 //   saves: input
 
@@ -195,8 +191,8 @@ GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> gra
 }
 
 // hardswish(Tensor input) -> Tensor out
-//   out = input * clamp(input + 3, 0, 6) / 6
-//   d input = 0.16666666666666666 * clamp(input + 3, 0, 6) + where(input + 3 >= 0 and input + 3 <= 6, 0.16666666666666666 * input, 0)
+//   out = where(input < -3, 0, where(input > 3, input, input * (input + 3) / 6))
+//   d input = where(input < -3, 0, where(input > 3, 1, 0.16666666666666666 * (input + 3) + 0.16666666666666666 * input))
 //   saves: input
 
 namespace {
@@ -205,13 +201,11 @@ constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 
 
 TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &input})) return fast;
-  return strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), clamp(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0))),
-      number<TensorRef>(Scalar(std::int64_t(6))))), where(logical_and(ge(add(input,
-      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)), number<TensorRef>(Scalar(std::int64_t(0)))),
-      le(add(input, number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1)),
-      number<TensorRef>(Scalar(std::int64_t(6))))), mul(number<TensorRef>(Scalar(0.16666666666666666)), input),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1)), g);
+  return where(lt(input, number<TensorRef>(Scalar(std::int64_t(-3)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      where(gt(input, number<TensorRef>(Scalar(std::int64_t(3)))), g,
+      strong_mul(add(mul(number<TensorRef>(Scalar(0.16666666666666666)), add(input,
+      number<TensorRef>(Scalar(std::int64_t(3))), Scalar(1))), mul(number<TensorRef>(Scalar(0.16666666666666666)),
+      input), Scalar(1)), g)));
 }
 
 TP_COLD TensorRef hardswish_batched(const TensorRef& input) {
