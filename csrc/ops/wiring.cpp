@@ -1,6 +1,8 @@
 // Recording, in-place checks, out= and autocast. Views are in views.cpp, tangents in tangents.cpp. Knows no op by name.
 #include "ops/wiring.h"
 
+#include <algorithm>
+
 #include "core/errors.h"
 #include "kernels/staging.h"
 #include "ops/views.h"
@@ -37,9 +39,8 @@ namespace {
 
 /// Several elements in one place: writing them one after the other has no defined result.
 bool overlaps_itself(const Storage& s) {
-  for (int i = 0; i < s.dim(); ++i)
-    if (s.stride(i) == 0 && s.size(i) > 1) return true;
-  return false;
+  return !std::equal(s.strides().begin(), s.strides().end(), s.sizes().begin(),
+                     [](std::int64_t step, std::int64_t n) { return step || n <= 1; });
 }
 
 void check_writable(const OpSchema& schema, const TensorRef& t) {

@@ -20,7 +20,7 @@ def noted(order: list[int], k: int) -> Any:
 
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_of_many_roots_the_youngest_runs_first(n: int) -> None:
-    x, order = leaf(2.0), []
+    x, order = leaf(2.0), list[int]()
     roots = [x * k for k in range(n)]
     for k, y in enumerate(roots):
         y.grad_fn.register_prehook(noted(order, k))
@@ -30,7 +30,7 @@ def test_of_many_roots_the_youngest_runs_first(n: int) -> None:
 
 
 def test_leaves_of_one_op_come_in_its_order() -> None:
-    x, y, order = leaf(2.0), leaf(3.0), []
+    x, y, order = leaf(2.0), leaf(3.0), list[int]()
     x.register_hook(noted(order, 0))
     y.register_hook(noted(order, 1))
     (x * y).backward()
