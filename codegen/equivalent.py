@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import formula as F
-from .check import ElementwiseCheck
+from .check_elementwise import ElementwiseCheck
 from .check_structured import _CaseCheck, cases_of
 from .errors import Diagnostics
 from .functions import Unavailable

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from . import edits
-from .check import ElementwiseCheck
+from .check_elementwise import ElementwiseCheck
 from .equivalent import _same_structured
 from .errors import Diagnostics
 from .formula import Node, to_text

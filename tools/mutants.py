@@ -21,6 +21,7 @@ GOAL = 0.98
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-q", "--no-header", "--tb=no")
 GENERATED = str(ROOT / "generated" / "tests")
 
+
 def outcomes(report: Path) -> dict[str, bool]:
     """Test id -> passed, of a junit report; skipped tests say nothing."""
     found = {}
@@ -49,14 +50,19 @@ def formulas(variant: Variant, seed: int, jobs: int) -> tuple[int, list[str]]:
     variant.build()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        variant.run(*PYTEST, "-n", str(jobs), f"--junitxml={report}", GENERATED)
+        # A wrong formula may crash its process: pytest gives up after a few of these, which would leave ops unasked.
+        variant.run(*PYTEST, "-n", str(jobs), "--max-worker-restart=9999", f"--junitxml={report}", GENERATED)
         passed = outcomes(report)
     by_op: dict[str, list[bool]] = defaultdict(list)
     for test, good in passed.items():
         op = op_of(test, set(mutations))
         if op is not None:
             by_op[op].append(good)
-    survivors = [f"{op}: {mutations[op]}" for op in sorted(mutations) if all(by_op[op])]
+    survivors = [
+        f"{op}: {mutations[op]}" + ("" if by_op[op] else " (no test of it ran)")
+        for op in sorted(mutations)
+        if all(by_op[op])
+    ]
     return len(mutations), survivors
 
 

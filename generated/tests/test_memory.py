@@ -113,7 +113,7 @@ OPS = [
     Op(
         name="isreal",
         methods=("isreal",),
-        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,), "dtype": "c128"}}),
+        cases=({"input": {"shape": (2, 3)}}, {"input": {"shape": (3,), "dtype": "c128"}}, {"input": {"dtype": "c128", "values": (2, 0)}}),
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), like="numpy.isreal", kind="name"),
         ],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from unittest import SkipTest
 
-from . import batching, derivatives, faces, values
+from . import batching, derivatives, draws, faces, values
 from .rows import Form, Op
 
 DERIVATIVES = ("grad", "gradgrad", "third", "complex", "tangent")
@@ -53,6 +53,8 @@ def _applicable(op: Op) -> Iterator[tuple[str, Callable[[Op], None]]]:
         yield "layouts", values.check_layouts
     if drawn and any(f.tests for f in op.forms) and values.form_of(op):
         yield "form", values.check_form
+    if drawn and any(a[0] == "generator" for f in op.forms for a in f.args) and (draw := draws.form_of(op)):
+        yield "draws", partial(draws.check_draws, form=draw)
     if drawn and any(a[1].startswith("Tensor") for f in op.forms for a in f.args):
         yield "batching", batching.check_batching
     if op.edges and referenced:

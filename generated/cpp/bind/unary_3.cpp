@@ -669,7 +669,7 @@ PyMethodDef functions_top[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
     {"logit_", fast(logit_inplace_function), METH_FASTCALL | METH_KEYWORDS,
      "logit_(input, eps=None)\n"
      "--\n"
@@ -891,7 +891,7 @@ PyMethodDef functions_special[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
     {"modified_bessel_i0", fast(modified_bessel_i0_function), METH_FASTCALL | METH_KEYWORDS,
      "modified_bessel_i0(input)\n"
      "--\n"
@@ -1020,7 +1020,7 @@ PyMethodDef methods[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))"},
+     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
     {"logit_", fast(logit_inplace), METH_FASTCALL | METH_KEYWORDS,
      "logit_($self, eps=None)\n"
      "--\n"

@@ -885,7 +885,7 @@ PyMethodDef functions_nn_functional[] = {
      "  input: Tensor\n"
      "\n"
      "Derivative:\n"
-     "  d input = tanh(input)**2"},
+     "  d input = square(tanh(input))"},
     {"threshold", fast(threshold_function), METH_FASTCALL | METH_KEYWORDS,
      "threshold(input, threshold, value)\n"
      "--\n"

@@ -356,16 +356,21 @@ void tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) - m::square(out[i])), g[i]);
 }
 
-// tanhshrink: out = input - tanh(input)
+// tanhshrink: out = where(abs(input) < 1.3, input * square(input) * (218243025 + square(input) * (16081065 + square(input) * (289575 + square(input) * (1430 + square(input))))) / (654729075 + square(input) * (310134825 + square(input) * (18918900 + square(input) * (315315 + square(input) * (1485 + square(input)))))), input - tanh(input))
 template <class T>
 void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  using R = real_t<T>;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] - m::tanh(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T s0 = m::square(input[i]);
+    to[i] = m::where<T>(m::abs(input[i]) < R(1.3),
+        ((input[i] * s0) * (T(218243025) + (s0 * (T(16081065) + (s0 * (T(289575) + (s0 * (T(1430) + s0)))))))) / (T(654729075) + (s0 * (T(310134825) + (s0 * (T(18918900) + (s0 * (T(315315) + (s0 * (T(1485) + s0))))))))), input[i] - m::tanh(input[i]));
+  }
 }
 
-// tanhshrink, gradient of input: strong_mul(conj(tanh(input)**2), g)
+// tanhshrink, gradient of input: strong_mul(conj(square(tanh(input))), g)
 template <class T>
 void tanhshrink_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);

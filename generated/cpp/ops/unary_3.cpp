@@ -77,6 +77,8 @@ Storage logaddexp(const Storage& input, const Storage& other);
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage logical_or(const Storage& input, const Storage& other);
+TensorRef logical_or(const TensorRef& input, const TensorRef& other);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -1354,8 +1356,8 @@ GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 }
 
 // logit(Tensor input, float? eps=None) -> Tensor out
-//   out = log(input) - log1p(-input) if eps == None else log(clamp(input, eps, 1 - eps)) - log1p(-clamp(input, eps, 1 - eps))
-//   d input = where(eps == None, 1 / input + 1 / (1 - input), where(input >= eps and input <= 1 - eps, 1 / clamp(input, eps, 1 - eps), 0) - where(input >= eps and input <= 1 - eps, -1 / (1 - clamp(input, eps, 1 - eps)), 0))
+//   out = where(input < 0.25, log(input / (1 - input)), log1p((2 * input - 1) / (1 - input))) if eps == None else where(clamp(input, eps, 1 - eps) < 0.25, log(clamp(input, eps, 1 - eps) / (1 - clamp(input, eps, 1 - eps))), log1p((2 * clamp(input, eps, 1 - eps) - 1) / (1 - clamp(input, eps, 1 - eps))))
+//   d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))
 //   saves: input, eps
 
 namespace {
@@ -1363,19 +1365,14 @@ constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::F
 constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
 
 TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
-  if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {eps.value_or(0),
-      eps.has_value(), !eps.has_value()})) return fast;
-  return strong_mul((!eps.has_value() ? add(div(number<TensorRef>(Scalar(std::int64_t(1))), input),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), input,
-      Scalar(1))), Scalar(1)) : sub(where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input, number<TensorRef>(Scalar(*eps)),
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0)))),
-      where(logical_and((eps.has_value() ? ge(input, number<TensorRef>(Scalar(*eps)))
-      : number<TensorRef>(Scalar(true))), le(input, number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))),
-      div(number<TensorRef>(Scalar(std::int64_t(-1))), sub(number<TensorRef>(Scalar(std::int64_t(1))), clamp(input,
-      number<TensorRef>(Scalar(*eps)), number<TensorRef>(Scalar(std::int64_t(1) - (*eps)))), Scalar(1))),
-      number<TensorRef>(Scalar(std::int64_t(0)))), Scalar(1))), g);
+  if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {!eps.has_value(),
+      eps.value_or(0), eps.has_value()})) return fast;
+  return (!eps.has_value() ? strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(input,
+      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g) : where(logical_or((eps.has_value()
+      ? lt(input, number<TensorRef>(Scalar(*eps))) : number<TensorRef>(Scalar(true))), gt(input,
+      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(input,
+      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g)));
 }
 
 TP_COLD TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
@@ -1460,8 +1457,8 @@ GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {eps_.value_or(0),
-        eps_.has_value(), !eps_.has_value()}), input_shape(0), input_dtype(0));
+    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {!eps_.has_value(),
+        eps_.value_or(0), eps_.has_value()}), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {

@@ -1455,8 +1455,8 @@ GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 }
 
 // tanhshrink(Tensor input) -> Tensor out
-//   out = input - tanh(input)
-//   d input = tanh(input)**2
+//   out = where(abs(input) < 1.3, input * square(input) * (218243025 + square(input) * (16081065 + square(input) * (289575 + square(input) * (1430 + square(input))))) / (654729075 + square(input) * (310134825 + square(input) * (18918900 + square(input) * (315315 + square(input) * (1485 + square(input)))))), input - tanh(input))
+//   d input = square(tanh(input))
 //   saves: input
 
 namespace {
