@@ -56,7 +56,7 @@ void check_writable(const OpSchema& schema, const TensorRef& t) {
     runtime_error(schema.name,
                   "_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
                   "location. Please clone() the tensor before performing the operation.");
-  if (TP_UNLIKELY(modes::any(modes::kMutationAllowed)) && modes::host.before_change) modes::host.before_change(&t);
+  if (TP_UNLIKELY(modes::any(modes::kMutationAllowed))) modes::host.before_change(&t);
 }
 
 }  // namespace

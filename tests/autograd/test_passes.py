@@ -98,6 +98,19 @@ def test_with_a_graph_nothing_is_copied_that_nobody_else_holds() -> None:
     assert seen == ["AddBackward0"] and g.grad_fn.name() == "StrongMulBackward0"
 
 
+def test_a_gradient_with_a_graph_is_moved_into_a_leaf_that_nobody_else_sees() -> None:
+    x, seen = leaf(1.0, 2.0), []
+    x.register_hook(seen.append)
+    with pytest.warns(UserWarning, match="reference cycle"):
+        (x * x).sum().backward(create_graph=True)
+    x.grad.detach().mul_(7)
+    assert seen[0].tolist() == [2.0, 4.0]
+    y = leaf(1.0, 2.0)
+    with pytest.warns(UserWarning, match="reference cycle"):
+        y.sum().backward(create_graph=True)
+    assert y.grad.is_contiguous() and y.grad.tolist() == [1.0, 1.0]
+
+
 def test_a_result_with_a_graph_shares_no_memory_with_the_seed() -> None:
     x, seed = leaf(1.0, 2.0), tp.ones(2, 1)
     (g,) = grad(x.view(2, 1), x, seed, create_graph=True)
