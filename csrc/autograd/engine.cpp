@@ -343,9 +343,10 @@ std::vector<TensorRef> run_pass(const Engine::Request& request) {
 }  // namespace
 
 std::vector<TensorRef> Engine::run(const Request& request) {
-  for (std::size_t i = 0; i < request.roots.size(); ++i)
-    if (!request.roots[i].node)
-      runtime_error("element ", i, " of tensors does not require grad and does not have a grad_fn");
+  for (std::size_t i = 0; const Edge& root : request.roots) {
+    if (!root.node) runtime_error("element ", i, " of tensors does not require grad and does not have a grad_fn");
+    ++i;
+  }
   if (running_pass && running_pass->buffers_exposed)
     runtime_error(
         "backward: a nested backward() or grad() cannot run after input_grad_buffers was read; run it before");

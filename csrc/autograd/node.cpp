@@ -34,7 +34,7 @@ void Node::set_next_edges(std::span<Edge> edges) {
   std::span<Edge> mine = next_edges();
   if (edges.size() > mine.size())
     runtime_error(name(), ": set_next_edges got ", edges.size(), " edges for ", mine.size(), " inputs");
-  for (std::size_t i = 0; i < edges.size(); ++i) mine[i] = edges[i];
+  std::copy(edges.begin(), edges.end(), mine.begin());
 }
 
 Storage Node::output_like(std::uint32_t) const { return Storage(); }
@@ -42,10 +42,11 @@ Storage Node::output_like(std::uint32_t) const { return Storage(); }
 SavedSlot Node::saved_at(std::size_t) { return {}; }
 
 std::uint64_t Node::edge_mask() {
-  std::uint64_t mask = 0;
-  const std::span<Edge> edges = next_edges();
-  for (std::size_t i = 0; i < edges.size() && i < 64; ++i)
-    if (edges[i].node) mask |= std::uint64_t(1) << i;
+  std::uint64_t mask = 0, bit = 1;
+  for (const Edge& e : next_edges()) {
+    if (e.node) mask |= bit;
+    bit <<= 1;
+  }
   return mask;
 }
 

@@ -130,7 +130,8 @@ void check_replaced(const HookRef& hook, const TensorRef& was, const TensorRef& 
 void check_replaced(const HookRef& hook, const std::vector<TensorRef>& before, const GraphGradVec& after) {
   if (before.size() != after.size())
     runtime_error(hook->name(), " has changed the number of gradients from ", before.size(), " to ", after.size());
-  for (std::size_t i = 0; i < before.size(); ++i) check_replaced(hook, before[i], after[i]);
+  const TensorRef* is = after.begin();
+  for (const TensorRef& was : before) check_replaced(hook, was, *is++);
 }
 
 void run_prehooks(const NodeMeta& meta, GraphGradVec& outputs) {
@@ -219,16 +220,16 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
   for (const GradSlot& s : slots) graph |= bool(s.tensor);
 
   GraphGradVec outputs;
-  if (graph || pre || post) {
-    outputs.resize(slots.size());
-    for (std::size_t i = 0; i < slots.size(); ++i) outputs[i] = as_tensor(slots[i]);
-  }
+  if (graph || pre || post)
+    for (GradSlot& s : slots) outputs.push_back(as_tensor(s));
   if (pre) {
     run_prehooks(*meta, outputs);
     for (const TensorRef& t : outputs) graph |= t && !plain(t);
   }
   bool any = host;  // a host function sees absent gradients; a formula is linear in what it gets
-  for (std::size_t i = 0; i < slots.size() && !any; ++i) any = outputs.empty() ? slots[i].defined() : bool(outputs[i]);
+  for (const TensorRef& t : outputs) any |= bool(t);
+  if (outputs.empty())
+    for (const GradSlot& s : slots) any |= s.defined();
   if (any) n.validate_versions();
   wanted_inputs = wanted;
   GraphGradVec inputs;
@@ -241,22 +242,16 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
     buffers_exposed = false;
     if (!post) outputs.clear();
   } else {
-    InlineVec<Storage, 3> plain_outputs(slots.size());
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (outputs.empty())
-        plain_outputs[i] = std::move(slots[i].value);
-      else if (outputs[i])
-        plain_outputs[i] = outputs[i]->storage();
-      slots[i] = GradSlot();
+    InlineVec<Storage, 3> plain_outputs;
+    for (const TensorRef& t : outputs) plain_outputs.push_back(t ? t->storage() : Storage());
+    for (GradSlot& s : slots) {
+      if (outputs.empty()) plain_outputs.push_back(std::move(s.value));
+      s = GradSlot();
     }
     if (!post) outputs.clear();
-    GradVec values = n.apply(plain_outputs);
-    grads.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) grads[i].value = std::move(values[i]);
-    if (post || host) {
-      inputs.resize(grads.size());
-      for (std::size_t i = 0; i < grads.size(); ++i) inputs[i] = as_tensor(grads[i]);
-    }
+    for (Storage& value : n.apply(plain_outputs)) grads.emplace_back(std::move(value));
+    if (post)
+      for (GradSlot& s : grads) inputs.push_back(as_tensor(s));
   }
   if (host) validate(n, wanted, inputs);
   if (post) {
@@ -267,10 +262,9 @@ void PassBase::apply_node(Node& n, std::span<GradSlot> slots, std::uint64_t want
       check_replaced(h, before, inputs);
     }
   }
-  if (graph || post || host) {
+  if (graph || post) {
     grads.clear();
-    grads.resize(inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) grads[i] = to_slot(std::move(inputs[i]));
+    for (TensorRef& t : inputs) grads.push_back(to_slot(std::move(t)));
   }
 }
 
@@ -338,7 +332,7 @@ void PassBase::finish() {
 }
 
 std::vector<TensorRef> PassBase::results() {
-  std::vector<TensorRef> out(captures_.size());
+  std::vector<TensorRef> out;
   std::unordered_set<const Block*> seen;  // memory of seeds and earlier results; only results with history ask for it
   const auto fresh = [&](const TensorRef& t) {
     if (seen.empty())
@@ -347,17 +341,14 @@ std::vector<TensorRef> PassBase::results() {
     const TensorRef& p = t->is_batched() ? t->meta()->physical : t;
     return seen.insert(p->storage().block().get()).second;
   };
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    GradSlot& s = captures_[i].slot;
-    if (s.tensor) {
+  for (Capture& c : captures_) {
+    TensorRef& result = out.emplace_back(std::move(c.slot.tensor));
+    if (result) {
       // Shared with values the graph saved is fine (versions guard that); with another result, or the seed, is not.
-      out[i] = std::move(s.tensor);
-      if (out[i]->use_count() > 1 || !fresh(out[i])) out[i] = engine_ops.clone_graph(out[i]);
-      fresh(out[i]);
-    } else if (s.value.defined()) {
-      Storage v = std::move(s.value);
-      if (!v.unique()) v = engine_ops.clone(v);
-      out[i] = TensorImpl::make(std::move(v));
+      if (result->use_count() > 1 || !fresh(result)) result = engine_ops.clone_graph(result);
+      fresh(result);
+    } else if (Storage& v = c.slot.value; v.defined()) {
+      result = TensorImpl::make(v.unique() ? std::move(v) : engine_ops.clone(v));
     }
   }
   return out;

@@ -1,4 +1,6 @@
 // Checks of gradients that came from outside generated code: count, sizes, dtypes.
+#include <algorithm>
+
 #include "autograd/engine.h"
 #include "core/errors.h"
 
@@ -7,11 +9,9 @@ namespace {
 
 /// Whether a value of sizes `from` could broadcast... to a gradient of sizes `grad`, so that summing brings it back.
 bool expandable(const Shape& from, const Shape& grad) {
-  const int extra = grad.size() - from.size();
-  if (extra < 0) return false;
-  for (int i = 0; i < from.size(); ++i)
-    if (from[i] != 1 && from[i] != grad[i + extra]) return false;
-  return true;
+  return grad.size() >= from.size() &&
+      std::equal(from.begin(), from.end(), grad.end() - from.size(),
+                 [](std::int64_t n, std::int64_t g) { return n == 1 || n == g; });
 }
 
 }  // namespace

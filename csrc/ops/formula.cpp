@@ -46,8 +46,8 @@ Dims normal_dims(std::string_view op, const Dims& dims, int ndim) {
   }
   for (std::int64_t d : dims) out.push_back(normal_dim(op, d, ndim));
   std::sort(out.begin(), out.end());
-  for (int i = 1; i < out.size(); ++i)
-    if (out[i] == out[i - 1]) runtime_error(op, ": dim ", out[i], " appears multiple times in the list of dims");
+  if (const std::int64_t* twice = std::adjacent_find(out.begin(), out.end()); twice != out.end())
+    runtime_error(op, ": dim ", *twice, " appears multiple times in the list of dims");
   if (ndim == 0) out.clear();
   return out;
 }

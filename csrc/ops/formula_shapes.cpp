@@ -16,18 +16,21 @@ Dims negative(const Dims& dims) {
 
 Dims dims_of(std::optional<std::int64_t> dim) { return dim ? Dims{*dim} : Dims(); }
 
+namespace {
+Dims part(const Dims& sizes, std::int64_t from, std::int64_t to) {
+  const std::int64_t n = sizes.size();
+  Dims out;
+  for (std::int64_t i = std::max<std::int64_t>(from, 0); i < std::min(to, n); ++i) out.push_back(sizes[int(i)]);
+  return out;
+}
+}  // namespace
+
 Shape flatten_shape(const Shape& sizes, std::int64_t start, std::int64_t end) {
   const int n = sizes.size();
   if (n == 0) return {1};
   const int a = normal_dim("flatten", start, n), b = normal_dim("flatten", end, n);
   if (a > b) runtime_error("flatten: start_dim ", start, " comes after end_dim ", end);
-  Shape out;
-  for (int i = 0; i < a; ++i) out.push_back(sizes[i]);
-  std::int64_t merged = 1;
-  for (int i = a; i <= b; ++i) merged *= sizes[i];
-  out.push_back(merged);
-  for (int i = b + 1; i < n; ++i) out.push_back(sizes[i]);
-  return out;
+  return joined(joined(part(sizes, 0, a), {product_of(part(sizes, a, b + 1))}), part(sizes, b + 1, n));
 }
 
 Shape tile_shape(const Shape& sizes, const Dims& repeats) {
@@ -111,12 +114,12 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape out = longer;
-  const int lead = longer.size() - shorter.size();
-  for (int i = 0; i < shorter.size(); ++i) {
-    const std::int64_t s = shorter[i];
-    if (s == 1 || s == out[lead + i]) continue;
-    if (out[lead + i] != 1) value_error("sizes ", a, " and ", b, " do not broadcast together");
-    out[lead + i] = s;
+  std::int64_t* place = out.end() - shorter.size();
+  for (const std::int64_t s : shorter) {
+    std::int64_t& size = *place++;
+    if (s == 1 || s == size) continue;
+    if (size != 1) value_error("sizes ", a, " and ", b, " do not broadcast together");
+    size = s;
   }
   return out;
 }
@@ -146,14 +149,6 @@ Dims halves(const Dims& sizes) {
   return out;
 }
 
-namespace {
-Dims part(const Dims& sizes, std::int64_t from, std::int64_t to) {
-  const std::int64_t n = sizes.size();
-  Dims out;
-  for (std::int64_t i = std::max<std::int64_t>(from, 0); i < std::min(to, n); ++i) out.push_back(sizes[int(i)]);
-  return out;
-}
-}  // namespace
 Dims first_sizes(const Dims& sizes, std::int64_t n) { return part(sizes, 0, n < 0 ? sizes.size() + n : n); }
 Dims last_sizes(const Dims& sizes, std::int64_t n) { return part(sizes, n < 0 ? sizes.size() + n : n, sizes.size()); }
 std::int64_t product_of(const Dims& sizes) {
@@ -170,7 +165,7 @@ Dims without_dims(std::int64_t n, const std::optional<Dims>& dim) {
   Dims out;
   for (std::int64_t i = 0; i < n; ++i) {
     bool gone = false;
-    for (int k = 0; dim && k < dim->size(); ++k) gone |= ((*dim)[k] < 0 ? (*dim)[k] + n : (*dim)[k]) == i;
+    for (const std::int64_t d : dim.value_or(Dims())) gone |= (d < 0 ? d + n : d) == i;
     if (!gone) out.push_back(i);
   }
   return out;

@@ -2,7 +2,9 @@
 #include "ops/require.h"
 
 #include <cmath>
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "kernels/staging.h"
 
@@ -23,8 +25,9 @@ void Shown::put(std::string& out) const {
     case Sizes: text << *sizes_; break;
     case Number: number_->is_integral() ? text << number_->to_int() : text << number_->to_double(); break;
     case Floats:
-      for (std::size_t i = 0; i < floats_->size(); ++i) text << (i ? ", " : "[") << (*floats_)[i];
-      text << (floats_->empty() ? "[]" : "]");
+      text << '[';
+      for (const char* between = ""; const double v : *floats_) text << std::exchange(between, ", ") << v;
+      text << ']';
   }
   out += text.str();
 }
@@ -60,8 +63,7 @@ const Storage& shorten_rows(const Storage& table, const Storage& index, double m
   const Storage at = kernels::contiguous(kernels::cast(index, Dtype::I64));
   const std::int64_t n = table.size(0);
   std::vector<bool> done(std::size_t(n), false);
-  for (std::int64_t i = 0; i < at.numel(); ++i) {
-    const std::int64_t row = at.data<std::int64_t>()[i];
+  for (const std::int64_t row : std::span(at.data<std::int64_t>(), std::size_t(at.numel()))) {
     if (row < 0 || row >= n || done[std::size_t(row)]) continue;  // the lookup names an index that is out of range
     done[std::size_t(row)] = true;
     Storage line = select(table, 0, row);

@@ -1,6 +1,8 @@
 // Recording, in-place checks, out= and autocast. Views are in views.cpp, tangents in tangents.cpp. Knows no op by name.
 #include "ops/wiring.h"
 
+#include <algorithm>
+
 #include "core/errors.h"
 #include "kernels/staging.h"
 #include "ops/views.h"
@@ -37,9 +39,8 @@ namespace {
 
 /// Several elements in one place: writing them one after the other has no defined result.
 bool overlaps_itself(const Storage& s) {
-  for (int i = 0; i < s.dim(); ++i)
-    if (s.stride(i) == 0 && s.size(i) > 1) return true;
-  return false;
+  return !std::equal(s.strides().begin(), s.strides().end(), s.sizes().begin(),
+                     [](std::int64_t step, std::int64_t n) { return step || n <= 1; });
 }
 
 void check_writable(const OpSchema& schema, const TensorRef& t) {
@@ -55,7 +56,7 @@ void check_writable(const OpSchema& schema, const TensorRef& t) {
     runtime_error(schema.name,
                   "_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
                   "location. Please clone() the tensor before performing the operation.");
-  if (TP_UNLIKELY(modes::any(modes::kMutationAllowed)) && modes::host.before_change) modes::host.before_change(&t);
+  if (TP_UNLIKELY(modes::any(modes::kMutationAllowed))) modes::host.before_change(&t);
 }
 
 }  // namespace

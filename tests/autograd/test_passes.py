@@ -20,7 +20,7 @@ def noted(order: list[int], k: int) -> Any:
 
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_of_many_roots_the_youngest_runs_first(n: int) -> None:
-    x, order = leaf(2.0), []
+    x, order = leaf(2.0), list[int]()
     roots = [x * k for k in range(n)]
     for k, y in enumerate(roots):
         y.grad_fn.register_prehook(noted(order, k))
@@ -30,7 +30,7 @@ def test_of_many_roots_the_youngest_runs_first(n: int) -> None:
 
 
 def test_leaves_of_one_op_come_in_its_order() -> None:
-    x, y, order = leaf(2.0), leaf(3.0), []
+    x, y, order = leaf(2.0), leaf(3.0), list[int]()
     x.register_hook(noted(order, 0))
     y.register_hook(noted(order, 1))
     (x * y).backward()
@@ -96,6 +96,19 @@ def test_with_a_graph_nothing_is_copied_that_nobody_else_holds() -> None:
     y.register_hook(lambda g: seen.append(g.grad_fn.name()))
     (g,) = grad(y * y, x, create_graph=True)
     assert seen == ["AddBackward0"] and g.grad_fn.name() == "StrongMulBackward0"
+
+
+def test_a_gradient_with_a_graph_is_moved_into_a_leaf_that_nobody_else_sees() -> None:
+    x, seen = leaf(1.0, 2.0), []
+    x.register_hook(seen.append)
+    with pytest.warns(UserWarning, match="reference cycle"):
+        (x * x).sum().backward(create_graph=True)
+    x.grad.detach().mul_(7)
+    assert seen[0].tolist() == [2.0, 4.0]
+    y = leaf(1.0, 2.0)
+    with pytest.warns(UserWarning, match="reference cycle"):
+        y.sum().backward(create_graph=True)
+    assert y.grad.is_contiguous() and y.grad.tolist() == [1.0, 1.0]
 
 
 def test_a_result_with_a_graph_shares_no_memory_with_the_seed() -> None:
@@ -207,3 +220,54 @@ def test_a_capture_made_just_before_is_followed() -> None:
     assert late(tp.tensor(3.0)).item() == 5.0
     noop = func.grad(lambda a: func.vjp(lambda b: a, tp.tensor(2.0))[0])
     assert noop(tp.tensor(3.0)).item() == 1.0
+
+
+def test_a_graph_of_many_paths_is_walked_once() -> None:
+    def doubled(x: Any) -> Any:
+        for _ in range(60):
+            x = x + x
+        return x
+
+    assert func.grad(doubled)(tp.tensor(1.0)).item() == 2.0**60
+    assert func.grad(lambda a: func.vjp(lambda b: doubled(b) * a, tp.tensor(1.0))[0])(tp.tensor(1.0)).item() == 2.0**60
+    x = leaf(1.0)
+    y = doubled(x)
+
+    def refuse(g: Any) -> None:
+        raise ValueError("not now")
+
+    handle = y.register_hook(refuse)
+    with pytest.raises(ValueError, match="not now"):
+        y.backward()
+    handle.remove()
+    (g,) = grad(y, x, retain_graph=True)
+    y.backward()
+    assert g.item() == x.grad.item() == 2.0**60
+
+
+@pytest.mark.parametrize("through", ["Function", "stack"])
+def test_a_node_of_more_inputs_than_a_mask_has_bits(through: str) -> None:
+    class Sum(Function):
+        @staticmethod
+        def forward(ctx: Any, *xs: Any) -> Any:
+            return sum(x.detach() for x in xs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return tuple(g * k for k in range(70))
+
+    xs = [leaf(float(k)) for k in range(70)]
+    hidden = [x * 1 for x in xs]
+    if through == "Function":
+        y = Sum.apply(*hidden).sum()
+    else:
+        y = (tp.stack(hidden) * tp.arange(70.0).view(70, 1)).sum()
+    few = grad(y, [xs[3], xs[66]], retain_graph=True)
+    assert [g.item() for g in few] == [3.0, 66.0]
+    seen: list[int] = []
+    hidden[65].register_hook(noted(seen, 65))
+    hidden[66].register_hook(noted(seen, 66))
+    grad(y, xs[66], retain_graph=True)
+    assert seen == [66]
+    y.backward()
+    assert [x.grad.item() for x in xs] == [float(k) for k in range(70)]

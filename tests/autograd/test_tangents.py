@@ -191,7 +191,7 @@ def test_an_inference_tensor_with_a_tangent_is_saved_by_nobody() -> None:
     w = const(3.0).requires_grad_()
     with fw.dual_level():
         dual = fw.make_dual(x, const(1.0))
-        assert dual.is_inference() == x.is_inference()
+        assert dual.is_inference() and fw.unpack_dual(dual).primal.is_inference()
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
             _ = x * w
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):

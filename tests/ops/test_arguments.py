@@ -71,3 +71,14 @@ def test_each_place_of_a_message_gets_its_value() -> None:
     with pytest.raises(ValueError) as told:
         tp.div(tp.ones(2), tp.ones(2), rounding_mode="up")
     assert str(told.value) == "div: rounding_mode='up' is not 'floor', 'trunc' or None"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_number_does_not_widen_a_tensor_of_its_kind(dtype: str, shape: tuple[int, ...]) -> None:
+    x = tp.full(shape, 0.5, dtype=getattr(tp, dtype))
+    for op in (tp.add, tp.sub, tp.mul, tp.div, tp.pow):
+        assert op(x, 0.25).dtype == x.dtype, op
+    if not dtype.startswith("complex"):
+        for op in (tp.atan2, tp.fmod, tp.remainder):
+            assert op(x, 0.25).dtype == x.dtype, op
