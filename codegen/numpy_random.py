@@ -125,7 +125,7 @@ def _normal(mean: Array, std: Array, *rest: Any) -> Array:
 def _poisson(x: Array, generator: Any) -> Array:
     from scipy import stats
 
-    return _as(x, stats.poisson.ppf(rand(np.shape(x), generator, "f64"), x))
+    return _as(x, np.maximum(stats.poisson.ppf(rand(np.shape(x), generator, "f64"), x), 0))
 
 
 def _gumbel_softmax(logits: Array, tau: float, hard: bool, eps: float, dim: int) -> Array:

@@ -207,7 +207,8 @@ class _Builder:
 
 _WORDS = {
     "true": True, "True": True, "false": False, "False": False, "none": None, "None": None, "null": None,
-    ".inf": math.inf, "-.inf": -math.inf, ".nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan, "-nan": math.nan,
+    ".inf": math.inf, "-.inf": -math.inf, ".nan": math.nan,  # as YAML has them
+    "inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan, "-nan": math.nan,
     "pi": math.pi, "-pi": -math.pi, "e": math.e,
 }  # fmt: skip
 

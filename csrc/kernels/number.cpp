@@ -51,14 +51,16 @@ Scalar number_in(const Storage& s) {
 
 void check_held(std::string_view op, const Scalar& value, Dtype dtype) {
   if (TP_LIKELY(holds(value, dtype))) return;
-  if (value.imag() != 0)
-    runtime_error(op, ": value ", value.to_double(), value.imag() < 0 ? " - " : " + ", std::abs(value.imag()),
-                  "j cannot be converted to type ", dtype_name(dtype), " without overflow");
-  if (value.is_integral())
-    runtime_error(op, ": value ", value.to_int(), " cannot be converted to type ", dtype_name(dtype),
+  const auto refuse = [&](auto... shown) {
+    runtime_error(op, op.empty() ? "" : ": ", "value ", shown..., " cannot be converted to type ", dtype_name(dtype),
                   " without overflow");
-  runtime_error(op, ": value ", value.to_double(), " cannot be converted to type ", dtype_name(dtype),
-                " without overflow");
+  };
+  if (value.imag() != 0)
+    refuse(value.to_double(), value.imag() < 0 ? " - " : " + ", std::abs(value.imag()), "j");
+  else if (value.is_integral())
+    refuse(value.to_int());
+  else
+    refuse(value.to_double());
 }
 
 void check_held(std::string_view op, const Storage& value, Dtype dtype) {

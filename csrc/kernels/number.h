@@ -7,7 +7,7 @@
 
 namespace tp::kernels {
 
-/// RuntimeError by op name where `value` lies outside what `dtype` holds: a number past its range, nan or infinity for
+/// RuntimeError by op name ('' where the caller adds it) where `value` lies outside what `dtype` holds: a number past its range, nan or infinity for
 /// whole numbers, an imaginary part for real ones. Fractions are cut off, and down to minus the largest value an unsigned
 /// type takes negative whole numbers modulo its range, as a cast does.
 TP_API void check_held(std::string_view op, const Scalar& value, Dtype dtype);

@@ -16,8 +16,8 @@ constexpr double kSummed = 48, kExact = 1e4;  // rates up to which terms are sum
 
 double poisson(double u, double rate) {
   if (!(rate >= 0) || std::isnan(u)) return NAN;
-  if (rate == 0) return 0;
-  if (std::isinf(rate)) return rate;
+  if (rate == 0 || u <= 0) return 0;
+  if (std::isinf(rate) || u >= 1) return INFINITY;
   if (rate < kSummed) {
     double k = 0, p = std::exp(-rate), sum = p;
     // Rounding may keep the sum below a u next to 1: terms that no longer count end it.

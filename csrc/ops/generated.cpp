@@ -2,6 +2,7 @@
 #include "ops/generated.h"
 
 #include "kernels/elementwise.h"
+#include "kernels/number.h"
 #include "kernels/staging.h"
 
 namespace tp::ops {
@@ -64,6 +65,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
 
 Storage full_storage(const Shape& sizes, const Scalar& value, Dtype dtype) {
+  kernels::check_held("", value, dtype);
   Storage s = empty(sizes, dtype);
   kernels::fill(s, value);
   return s;

@@ -59,7 +59,7 @@ OPS = [
         dtypes=("f64",),
         domains={"u": (0.01, 0.99), "rate": (0.1, 60.0)},
         forms=[
-            Form(args=(("u", "Tensor"), ("rate", "Tensor")), results=("out",), composed=True, like="scipy.stats.poisson.ppf", kind="name"),
+            Form(args=(("u", "Tensor"), ("rate", "Tensor")), results=("out",), composed=True, like="numpy.maximum(scipy.stats.poisson.ppf(u, rate), 0)", kind="expr"),
         ],
     ),
     Op(

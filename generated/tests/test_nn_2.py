@@ -205,7 +205,7 @@ OPS = [
         home="nn.functional",
         dtypes=("f16", "bf16", "f32", "f64"),
         cases=({"logits": {"shape": (2, 3)}}, {"logits": {"shape": (2, 3)}, "tau": 0.5, "hard": True, "dim": 0}),
-        skip={"grad": "every draw is another"},
+        skip={"grad": "every draw is another", "form": "every draw is another"},
         forms=[
             Form(args=(("logits", "Tensor"), ("tau", "float", 1.0), ("hard", "bool", False), ("eps", "float", 1e-10), ("dim", "int", -1)), results=("out",), diff=("logits",), tests="tests/ops/test_random.py"),
         ],

@@ -83,7 +83,7 @@ OPS = [
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("condition", "Tensor"), ("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("condition",), like="numpy.where", kind="name"),
-            Form(args=(("condition", "Tensor"),), results=("out[]",), composed=True, like="numpy.nonzero(condition)", kind="expr"),
+            Form(args=(("condition", "Tensor"),), results=("out[]",), composed=True, like="numpy.nonzero(numpy.atleast_1d(condition))", kind="expr"),
         ],
     ),
 ]

@@ -12,7 +12,7 @@ import tensorplay as tp
 
 from .derivatives import Probe, differentiable
 from .inputs import Sample, samples
-from .rows import Op, array, call, results, tensor
+from .rows import Op, array, call, plain, results, tensor
 
 
 def check_saved(op: Op) -> None:
@@ -150,7 +150,7 @@ def check_faces(op: Op) -> None:
         "<=": o.le, ">": o.gt, ">=": o.ge,
     }  # fmt: skip
     for s in samples(op, limit=1):
-        given = {k: tensor(v) for k, v in s.given.items()}
+        given = plain(s, {k: tensor(v) for k, v in s.given.items()})
         want = [array(r) for r in results(call(op, s, given))]
         first = s.form.args[0][0]
         rest = {k: v for k, v in given.items() if k != first}

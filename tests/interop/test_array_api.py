@@ -501,3 +501,10 @@ def test_operators_with_numbers() -> None:
     assert x.tolist() == [4.0, 6.0] and (x > 5).dtype is xp.bool
     assert bool(xp.asarray(True)) and int(xp.asarray(3)) == 3 and complex(xp.asarray(1j)) == 1j
     assert [1, 2][xp.asarray(1)] == 2
+
+
+def test_a_negative_step_reverses() -> None:
+    a = np.arange(12.0).reshape(3, 4)
+    x = tp.asarray(a)
+    for key in (slice(None, None, -1), (slice(2, 0, -1), slice(None, None, -3)), (..., slice(-2, None, -1))):
+        np.testing.assert_array_equal(x[key].numpy(), a[key])

@@ -108,7 +108,7 @@ def test_normal_refuses_what_is_no_deviation():
         with pytest.raises(TypeError, match="normal: numbers of int64 are not drawn"):
             wrong()
     with pytest.raises(TypeError, match="normal"):
-        tp.normal(0.0, 1.0)
+        tp.normal(0, 1)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 47.0, 49.0, 700.0, 2e4, 1e9])

@@ -453,7 +453,7 @@ V fill_diagonal_compose(const V& input, const Scalar& fill_value, bool wrap) {
   if (TP_UNLIKELY(!(ndim(input) >= std::int64_t(2))))
     refuse("", ErrorKind::Value, "input has sizes {}; a diagonal takes two dimensions", {shape(input)});
   if (TP_UNLIKELY(!((ndim(input) == std::int64_t(2)) || (shape(input) == each_int(ndim(input),
-      [&](std::int64_t i) -> std::int64_t { return size(input, std::int64_t(0)); })))))
+      [&](std::int64_t i) -> std::int64_t { return size(input, floor_mod(i + std::int64_t(1), ndim(input))); })))))
     refuse("", ErrorKind::Value, "input has sizes {}; of more than two dimensions all must be of one size",
         {shape(input)});
   const auto n = (size(input, std::int64_t(0)) < size(input, std::int64_t(1)) ? size(input, std::int64_t(0))

@@ -125,7 +125,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor out
-//   power = avg_pool1d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   power = avg_pool1d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(per_dim(kernel_size, 1))
 //   out = max_pool1d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
 
 namespace {
@@ -139,7 +139,7 @@ V lp_pool1d_compose(const V& input, double norm_type, const Dims& kernel_size, c
     refuse(kLpPool1dSchema.name, ErrorKind::Value,
         "norm_type=0 has no root; give another order, or inf for the largest size");
   const auto power = mul(avg_pool1d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
-      Dims{std::int64_t(0)}, ceil_mode, true), number<V>(Scalar(product_of(kernel_size))));
+      Dims{std::int64_t(0)}, ceil_mode, true), number<V>(Scalar(product_of(per_dim(kernel_size, std::int64_t(1))))));
   return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool1d(abs(input),
       kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
       std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),
@@ -158,7 +158,7 @@ TensorRef lp_pool1d(const TensorRef& input, double norm_type, const Dims& kernel
 }
 
 // lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor out
-//   power = avg_pool2d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   power = avg_pool2d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(per_dim(kernel_size, 2))
 //   out = max_pool2d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
 
 namespace {
@@ -172,7 +172,8 @@ V lp_pool2d_compose(const V& input, double norm_type, const Dims& kernel_size, c
     refuse(kLpPool2dSchema.name, ErrorKind::Value,
         "norm_type=0 has no root; give another order, or inf for the largest size");
   const auto power = mul(avg_pool2d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
-      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(kernel_size))));
+      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(per_dim(kernel_size,
+      std::int64_t(2))))));
   return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool2d(abs(input),
       kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
       std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),
@@ -191,7 +192,7 @@ TensorRef lp_pool2d(const TensorRef& input, double norm_type, const Dims& kernel
 }
 
 // lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False) -> Tensor out
-//   power = avg_pool3d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(kernel_size)
+//   power = avg_pool3d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode) * product_of(per_dim(kernel_size, 3))
 //   out = max_pool3d(abs(input), kernel_size, stride, 0, 1, ceil_mode)[0] if abs(norm_type) == inf else power if norm_type == 1 else where(power == 0, 0, pow(where(power == 0, 1, power), 1 / norm_type))
 
 namespace {
@@ -205,7 +206,8 @@ V lp_pool3d_compose(const V& input, double norm_type, const Dims& kernel_size, c
     refuse(kLpPool3dSchema.name, ErrorKind::Value,
         "norm_type=0 has no root; give another order, or inf for the largest size");
   const auto power = mul(avg_pool3d(pow(input, number<V>(Scalar(norm_type))), kernel_size, stride,
-      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(kernel_size))));
+      Dims{std::int64_t(0)}, ceil_mode, true, std::nullopt), number<V>(Scalar(product_of(per_dim(kernel_size,
+      std::int64_t(3))))));
   return (std::abs(norm_type) == std::numeric_limits<double>::infinity() ? std::get<0>(max_pool3d(abs(input),
       kernel_size, stride, Dims{std::int64_t(0)}, Dims{std::int64_t(1)}, ceil_mode, false)) : (norm_type ==
       std::int64_t(1) ? V(power) : where(eq(power, number<V>(Scalar(std::int64_t(0)))),

@@ -1754,8 +1754,9 @@ constexpr OpSchema kViewBytesSchema{"view_bytes", "view_bytes(Tensor input, dtyp
     true};
 
 TP_COLD TensorRef view_bytes_batched(const TensorRef& input, Dtype dtype) {
-  return batch::loop({kViewBytesSchema, {input}},
-      [&](const batch::Samples& samples) { return ops::view_bytes(samples[0], dtype); });
+  const batch::Leading in(kViewBytesSchema, {input});
+  in.need_rank(1, "input");
+  return in.wrap(ops::view_bytes(in[0], dtype));
 }
 }  // namespace
 
