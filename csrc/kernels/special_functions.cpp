@@ -175,31 +175,32 @@ double gamma_factor(double a, double x) {
 
 /// Lower function by its power series, for x < a + 1 or so.
 double igamma_series(double a, double x) {
-  double sum = 1, term = 1;
-  for (double k = 1; k < 1e6; ++k) {
+  Wide sum = 1, term = 1;
+  for (Wide k = 1; k < 1e6L; ++k) {
     term *= x / (a + k);
     sum += term;
-    if (term < sum * 1e-17) break;
+    if (term < sum * 1e-17L) break;
   }
-  return gamma_factor(a, x) * sum;
+  return double(gamma_factor(a, x) * sum);
 }
 
 /// Upper function by Legendre's continued fraction (modified Lentz), for x > a + 1 or so.
 double igammac_fraction(double a, double x) {
-  double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
-  for (double i = 1; i < 1e6; ++i) {
-    const double an = -i * (i - a);
+  // Products of hundreds of terms near 1 round in the wide type.
+  Wide b = Wide(x) + 1 - a, c = 1e300L, d = 1 / b, h = d;
+  for (Wide i = 1; i < 1e6L; ++i) {
+    const Wide an = -i * (i - a);
     b += 2;
     d = an * d + b;
-    if (std::fabs(d) < 1e-300) d = 1e-300;
+    if (std::fabs(d) < 1e-300L) d = 1e-300L;
     c = b + an / c;
-    if (std::fabs(c) < 1e-300) c = 1e-300;
+    if (std::fabs(c) < 1e-300L) c = 1e-300L;
     d = 1 / d;
-    const double delta = d * c;
+    const Wide delta = d * c;
     h *= delta;
-    if (std::fabs(delta - 1) < 1e-16) break;
+    if (std::fabs(delta - 1) < 1e-16L) break;
   }
-  return gamma_factor(a, x) * a * h;
+  return double(gamma_factor(a, x) * (a * h));
 }
 
 /// Upper function for small a and x, where 1 - P would cancel: 1 - x^a / Gamma(a + 1) (1 + sum).
