@@ -287,8 +287,8 @@ def test_gradients_of_many_inputs_are_checked() -> None:
 
     xs = [leaf(1.0, float(k)) for k in range(66)]
     y = Wide.apply(*xs)
-    for k in (0, 63, 64, 65):
-        with pytest.raises(RuntimeError, match="returned an invalid gradient at index"):
+    for k in (0, 63, 64, 65):  # those past the mask are always wanted
+        with pytest.raises(RuntimeError, match=f"returned an invalid gradient at index {min(k, 64)} "):
             grad(y.sum(), xs[k], retain_graph=True)
 
 
