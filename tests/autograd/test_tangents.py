@@ -214,3 +214,13 @@ def test_an_inference_tensor_with_a_tangent_is_saved_by_nobody() -> None:
         other = fw.make_dual(const(5.0), const(1.0).requires_grad_())
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
             _ = dual * other
+
+
+def test_a_part_taken_while_forward_mode_is_off_has_no_tangent() -> None:
+    z = tp.tensor([1 + 2j], dtype=tp.complex128)
+    with fw.dual_level():
+        dual = fw.make_dual(z, z * 3)
+        with fw._set_fwd_grad_enabled(False):
+            parts = [dual.real, dual.imag, dual.view(1, 1), dual.conj()]
+        assert [fw.unpack_dual(p).tangent for p in parts] == [None] * 4
+        assert fw.unpack_dual(dual.real).tangent.item() == 3.0 and fw.unpack_dual(dual.imag).tangent.item() == 6.0
