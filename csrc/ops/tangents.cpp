@@ -187,19 +187,17 @@ std::vector<TensorRef> tangent_by_transpose(std::span<const TensorRef> outs,
     w = vjp(us);
   }
   std::vector<Edge> roots;
-  std::vector<TensorRef> seeds, of;
+  std::vector<TensorRef> seeds;
   for (std::size_t i = 0; i < w.size() && i < tangents.size(); ++i) {
     if (!w[i] || !tangents[i] || !w[i]->requires_grad()) continue;
     roots.push_back(gradient_edge(w[i]));
     seeds.push_back(tangents[i]);
-    of.push_back(w[i]);
   }
   std::vector<TensorRef> result(outs.size());
   if (!roots.empty()) {
     Engine::Request request;
     request.roots = roots;
     request.seeds = seeds;
-    request.root_tensors = of;
     request.inputs = inputs;
     request.create_graph = lasting;
     request.accumulate = false;

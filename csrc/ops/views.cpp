@@ -196,11 +196,6 @@ GraphGradVec CopySlices::apply_for_graph(std::span<const TensorRef> grad_outputs
   return grads;
 }
 
-void CopySlices::take_links(std::vector<NodeBase*>& out) {
-  Node::take_links(out);
-  if (fn_) out.push_back(fn_.detach());
-}
-
 // ---- CopyBackward: a view overwritten by the result of several ops ----------------------------------------------------
 
 GradVec ReplacedBackward::apply(std::span<Storage> grad_outputs) {

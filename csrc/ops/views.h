@@ -51,7 +51,6 @@ class CopySlices final : public Node {
   Storage output_like(std::uint32_t) const override { return Storage(BlockRef(), base_.dtype, base_.sizes); }
 
  protected:
-  void take_links(std::vector<NodeBase*>& out) override;
   TP_NODE_DISPOSE(CopySlices)
 
  private:

@@ -262,8 +262,10 @@ def test_a_node_of_more_inputs_than_a_mask_has_bits(through: str) -> None:
         y = Sum.apply(*hidden).sum()
     else:
         y = (tp.stack(hidden) * tp.arange(70.0).view(70, 1)).sum()
-    few = grad(y, [xs[3], xs[66]], retain_graph=True)
-    assert [g.item() for g in few] == [3.0, 66.0]
+    few = grad(y, [xs[3], xs[63], xs[66]], retain_graph=True)
+    assert [g.item() for g in few] == [3.0, 63.0, 66.0]
+    for k in (0, 63, 64):
+        assert grad(y, xs[k], retain_graph=True)[0].item() == k
     seen: list[int] = []
     hidden[65].register_hook(noted(seen, 65))
     hidden[66].register_hook(noted(seen, 66))
@@ -271,3 +273,29 @@ def test_a_node_of_more_inputs_than_a_mask_has_bits(through: str) -> None:
     assert seen == [66]
     y.backward()
     assert [x.grad.item() for x in xs] == [float(k) for k in range(70)]
+
+
+def test_gradients_of_many_inputs_are_checked() -> None:
+    class Wide(Function):
+        @staticmethod
+        def forward(ctx: Any, *xs: Any) -> Any:
+            return sum(x.detach() for x in xs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return tuple(tp.ones(3) for _ in range(66))
+
+    xs = [leaf(1.0, float(k)) for k in range(66)]
+    y = Wide.apply(*xs)
+    for k in (0, 63, 64, 65):  # those past the mask are always wanted
+        with pytest.raises(RuntimeError, match=f"returned an invalid gradient at index {min(k, 64)} "):
+            grad(y.sum(), xs[k], retain_graph=True)
+
+
+def test_a_hook_on_one_output_leaves_the_others() -> None:
+    for which in (0, 1):
+        x = leaf(1.0, 2.0)
+        parts = x.unbind()
+        parts[which].register_hook(lambda g: g * 10)
+        (parts[0] * 2 + parts[1] * 3).backward()
+        assert x.grad.tolist() == [20.0 if which == 0 else 2.0, 30.0 if which == 1 else 3.0]

@@ -75,6 +75,21 @@ def test_a_batched_tangent_is_written_into_a_view_made_before() -> None:
     assert got[:, 0].abs().sum() == 0 and got[:, 2].abs().sum() == 0
 
 
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_a_view_of_a_base_laid_out_otherwise_than_its_batched_tangent(by_columns: bool) -> None:
+    def f(x: Any) -> Any:
+        base = tp.ones(2, 3, dtype=F64).t() * 1 if by_columns else tp.ones(3, 2, dtype=F64)
+        early = base[1]
+        base.copy_(x * 2)
+        base[:, 1].mul_(5)
+        return early * 1
+
+    jac = func.jacfwd(f)(tp.ones(3, 2, dtype=F64))
+    want = tp.zeros(2, 3, 2, dtype=F64)
+    want[0, 1, 0], want[1, 1, 1] = 2.0, 10.0
+    assert jac.tolist() == want.tolist()
+
+
 def test_a_batched_tangent_leaves_the_rest_of_the_base_its_own() -> None:
     def f(t: Any) -> Any:
         base = fw.make_dual(const(1.0, 2.0, 3.0), const(10.0, 20.0, 30.0)) * 1
@@ -199,3 +214,13 @@ def test_an_inference_tensor_with_a_tangent_is_saved_by_nobody() -> None:
         other = fw.make_dual(const(5.0), const(1.0).requires_grad_())
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
             _ = dual * other
+
+
+def test_a_part_taken_while_forward_mode_is_off_has_no_tangent() -> None:
+    z = tp.tensor([1 + 2j], dtype=tp.complex128)
+    with fw.dual_level():
+        dual = fw.make_dual(z, z * 3)
+        with fw._set_fwd_grad_enabled(False):
+            parts = [dual.real, dual.imag, dual.view(1, 1), dual.conj()]
+        assert [fw.unpack_dual(p).tangent for p in parts] == [None] * 4
+        assert fw.unpack_dual(dual.real).tangent.item() == 3.0 and fw.unpack_dual(dual.imag).tangent.item() == 6.0

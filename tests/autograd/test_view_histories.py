@@ -42,6 +42,24 @@ def test_a_view_written_by_a_composed_op(recorded: bool) -> None:
     assert gradcheck(written, (x, w)) and gradgradcheck(written, (x, w))
 
 
+def test_one_element_of_any_stride_is_written() -> None:
+    x = tp.zeros(4, dtype=F64)
+    x.as_strided((1, 2), (0, 2)).add_(1)
+    assert x.tolist() == [1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(RuntimeError, match="more than one element"):
+        x.as_strided((2, 2), (0, 2)).add_(1)
+
+
+def test_a_long_chain_of_writes_ends_without_recursion() -> None:
+    w = leaf(1.0)
+    base = w * tp.ones(2, dtype=F64)
+    for _ in range(100_000):
+        base[:1].mul_(w)
+    (g,) = grad(base.sum(), w)
+    assert g.item() == 100_002.0
+    del base
+
+
 def test_a_base_that_retains_its_gradient_keeps_to_its_value_of_now() -> None:
     x = leaf(1.0, 2.0)
     base = x * 1

@@ -270,8 +270,11 @@ void threads() {
   const auto start = std::chrono::steady_clock::now();
   backward(long_chain);
   const auto spent = std::chrono::steady_clock::now() - start;
-  modes::host = {};
   check(seen > 0 && seen <= spent / std::chrono::milliseconds(1), "a look a millisecond at most");
+  seen = 0;
+  backward(long_chain, {false, true});
+  check(seen > 0, "with a graph too");
+  modes::host = {};
 }
 
 void lifetimes() {

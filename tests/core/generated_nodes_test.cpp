@@ -203,7 +203,8 @@ void words() {
   check_raises([] { per_dim({1, 2}, 3); }, "[1, 2] has 2 numbers for 3 dimensions");
   check(starts({2, 3}) == Dims{0, 2, 5} && starts({}) == Dims{0}, "starts");
   check(kept_sizes({kOwnSize}, {4, 5}) == Dims{4, 5} && kept_sizes({9, kOwnSize}, {4, 5}) == Dims{9, 5}, "kept_sizes");
-  check(resized({4, 6}, Dims{3}, std::nullopt) == Dims{3, 3} && resized({4, 6}, std::nullopt, List{0.5}) == Dims{2, 3} &&
+  check(resized({4, 6}, Dims{3}, std::nullopt) == Dims{3, 3} &&
+            resized({4, 6}, std::nullopt, List{0.5}) == Dims{2, 3} &&
             resized({4, 6}, std::nullopt, List{1.5, 0.34}) == Dims{6, 2},
         "resized");
   check(kept_scales(2, List{3}, false) == List{3, 3} && kept_scales(2, List{3, 4}, false) == List{3, 4} &&
