@@ -183,8 +183,8 @@ def measured(op: str, count: int) -> list[tuple[str, float, float, str]]:
             cells = [c for f in found for c in (("", "") if f is None else (f"{f[0]:.2f}", _point(f[1])))]
             if any(cells):
                 name = e.op + (" (root)" if e.op in SCALES else "")
-                most = [math.nan if f is None else f[0] for f in found]
-                rows.append((f"| {name} | " + " | ".join(cells) + " |", *most, name))
+                single, double = (math.nan if f is None else f[0] for f in found)
+                rows.append((f"| {name} | " + " | ".join(cells) + " |", single, double, name))
     return rows
 
 
