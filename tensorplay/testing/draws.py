@@ -50,8 +50,9 @@ def _many(s: Sample) -> Sample | None:
     """The call on all operands, or of a size, TIMES in a new first dimension."""
     given = dict(s.given)
     wide = [k for k, v in given.items() if isinstance(v, np.ndarray)]
+    sizes = np.broadcast_shapes(*(given[k].shape for k in wide))
     for k in wide:
-        given[k] = np.ascontiguousarray(np.broadcast_to(given[k], (TIMES, *given[k].shape)))
+        given[k] = np.ascontiguousarray(np.broadcast_to(given[k], (TIMES, *sizes)))
     if not wide and "size" in given:
         given["size"] = (TIMES, *given["size"])
     return s.replace(given) if given.keys() & {*wide, "size"} else None
