@@ -60,7 +60,8 @@ def todo(file: OpFile) -> list[str]:
 
 def python(file: OpFile, root: Path | None) -> list[str]:
     """Entries with a Python implementation, and public functions that are no entry at all: those of the modules of each
-    home, and those a home takes from private modules, whether at once or when first asked for."""
+    home, and those a home takes from private modules, whether at once or when first asked for. A setting is no op: it
+    gives nothing back, or is asked for without an argument."""
     out = [f"{e.op}   {e.python}" for e in file.entries if e.python]
     names = {e.op for e in file.entries} | {a.rpartition(".")[2] for e in file.entries for a in e.aliases}
     if root:
@@ -76,7 +77,7 @@ def _public_functions(path: Path) -> Iterator[tuple[str, Path, int]]:
     if not path.is_file():
         return
     for n in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"):
+        if isinstance(n, ast.FunctionDef) and not n.name.startswith("_") and not _is_setting(n):
             yield n.name, path, (n.end_lineno or n.lineno) - n.lineno + 1
         for module, name in _taken(n):
             for found in _public_functions(path.parent / f"{module}.py"):
@@ -84,10 +85,16 @@ def _public_functions(path: Path) -> Iterator[tuple[str, Path, int]]:
                     yield found
 
 
+def _is_setting(f: ast.FunctionDef) -> bool:
+    nothing_back = isinstance(f.returns, ast.Constant) and f.returns.value is None
+    a = f.args
+    return nothing_back or not (a.posonlyargs or a.args or a.vararg or a.kwonlyargs or a.kwarg)
+
+
 def _taken(n: ast.stmt) -> Iterator[tuple[str, str]]:
     """(module, name) of `from ._module import name`, and of the table _LAZY_NAMES."""
     if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module and n.module != "_C":
-        yield from ((n.module, a.name) for a in n.names)
+        yield from ((n.module, a.name) for a in n.names if not (a.asname or a.name).startswith("_"))
     elif isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "_LAZY_NAMES" for t in n.targets):
         yield from ((module, name) for name, module in ast.literal_eval(n.value).items())
 
