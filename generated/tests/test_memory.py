@@ -70,9 +70,9 @@ OPS = [
         name="fill_diagonal",
         home="internal",
         inplace=("fill_diagonal_",),
-        cases=({"input": {"shape": (3, 4)}, "fill_value": 2}, {"input": {"shape": (5, 2)}, "fill_value": 2, "wrap": True}, {"input": {"shape": (3, 3, 3)}, "fill_value": 2}),
+        cases=({"input": {"shape": (3, 4)}, "fill_value": 2}, {"input": {"shape": (5, 2)}, "fill_value": 2, "wrap": True}, {"input": {"shape": (3, 3, 3)}, "fill_value": 2}, {"input": {"shape": (1, 1, 1)}, "fill_value": 2}),
         forms=[
-            Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("wrap", "bool", False)), results=("out",), diff=("input",), tests="tests/ops/test_numbers_written.py"),
+            Form(args=(("input", "Tensor"), ("fill_value", "Scalar"), ("wrap", "bool", False)), results=("out",), diff=("input",), like="(lambda a: numpy.fill_diagonal(a, fill_value, wrap) or a)(numpy.array(input))", kind="expr"),
         ],
     ),
     Op(
