@@ -204,6 +204,7 @@ OPS = [
         promote="float",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         domains={"input": (-3.0, 3.0)},
+        tol=1e-12,
         forms=[
             Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), saved=("input",), like="input - numpy.tanh(input)", kind="expr"),
         ],
