@@ -2,7 +2,7 @@
 #include "ops/require.h"
 
 #include <cmath>
-#include <span>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -61,11 +61,9 @@ bool within(const TensorRef& x, double low, double high) { return x->is_batched(
 
 const Storage& shorten_rows(const Storage& table, const Storage& index, double max_norm, double norm_type) {
   const Storage at = kernels::contiguous(kernels::cast(index, Dtype::I64));
-  const std::int64_t n = table.size(0);
-  std::vector<bool> done(std::size_t(n), false);
-  for (const std::int64_t row : std::span(at.data<std::int64_t>(), std::size_t(at.numel()))) {
-    if (row < 0 || row >= n || done[std::size_t(row)]) continue;  // the lookup names an index that is out of range
-    done[std::size_t(row)] = true;
+  const std::set<std::int64_t> rows(at.data<std::int64_t>(), at.data<std::int64_t>() + at.numel());
+  for (const std::int64_t row : rows) {
+    if (row < 0 || row >= table.size(0)) continue;  // the lookup names an index that is out of range
     Storage line = select(table, 0, row);
     const double norm = only(vector_norm(line, Scalar(norm_type), Dims(), false, std::nullopt));
     if (!(norm > max_norm)) continue;
