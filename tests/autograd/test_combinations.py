@@ -167,6 +167,7 @@ def test_changes_in_place_inside_transforms() -> None:
     assert func.vmap(lambda a: func.jvp(f, (a,), (tp.tensor([1.0, 1.0]),))[1])(x).tolist() == [52.0, 104.0]
 
 
+@pytest.mark.ours  # there one dual level is open for all threads
 @row("2.thread rules")
 def test_threads_record_and_differentiate_apart() -> None:
     x = leaf(1, 2)

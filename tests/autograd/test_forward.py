@@ -228,6 +228,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.ours  # there the tangent has no memory, or is overwritten
 @row("6.propagation rules")
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_recorded_of_a_tangent_keeps_what_an_in_place_op_overwrites(name: str) -> None:
@@ -243,6 +244,7 @@ def test_what_is_recorded_of_a_tangent_keeps_what_an_in_place_op_overwrites(name
     assert found[0] == [pytest.approx(v) if v else v for v in found[1]]
 
 
+@pytest.mark.ours  # there the tangent is overwritten
 @row("6.propagation rules")
 def test_a_dual_times_itself_in_place() -> None:
     x, t = leaf(2.0, 3.0), leaf(1.0, 10.0)

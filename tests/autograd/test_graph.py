@@ -272,6 +272,7 @@ def test_a_multi_grad_hook_waits_for_what_the_pass_runs_alone() -> None:
     assert seen == [[True, False], [False, True], [True, False], [False, True], [True, True]]
 
 
+@pytest.mark.ours  # there nothing draws a graph
 def test_pictures_show_what_is_saved(tmp_path) -> None:
     w = tp.ones(1000, requires_grad=True)
     y = (w.exp() * w).sum()

@@ -275,6 +275,7 @@ def test_forward_over_reverse_is_checked(f) -> None:
     assert tp.autograd.gradgradcheck(f, leaf(1.0, 2.0), check_fwd_over_rev=True)
 
 
+@pytest.mark.ours  # there other devices have a mode too
 def test_autocast_answers_by_device() -> None:
     assert tp.is_autocast_enabled("cpu") is tp.is_autocast_enabled() is False
     assert tp.get_autocast_dtype("cpu") == tp.bfloat16
