@@ -299,3 +299,19 @@ def test_a_hook_on_one_output_leaves_the_others() -> None:
         parts[which].register_hook(lambda g: g * 10)
         (parts[0] * 2 + parts[1] * 3).backward()
         assert x.grad.tolist() == [20.0 if which == 0 else 2.0, 30.0 if which == 1 else 3.0]
+
+
+def test_saved_values_are_not_shown_after_a_change_in_place() -> None:
+    x = tp.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    z = y * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.grad_fn._saved_other  # noqa: B018
+
+
+def test_an_input_that_is_listed_twice_gets_its_gradient_once() -> None:
+    x = tp.tensor([1.0, 2.0], requires_grad=True)
+    y, w = x * 2, x * 1
+    (y * 3 + w).sum().backward(inputs=[y, y, w])
+    assert y.grad.tolist() == [3.0, 3.0] and w.grad.tolist() == [1.0, 1.0]
