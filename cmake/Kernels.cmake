@@ -38,7 +38,7 @@ endif()
 # Beside AVX2 the baseline serves processors older than 2013 alone: scalar loops there save 0.7 MB of code and a minute of
 # compiling. Where the baseline is all there is, it is vectorised.
 if("TP_HAVE_AVX2=1" IN_LIST TP_KERNEL_DEFINITIONS)
-  tp_add_kernels(baseline -O2)
+  tp_add_kernels(baseline -O2 -fno-tree-vectorize -DTP_SCALAR_LOOPS)
 else()
   tp_add_kernels(baseline)
 endif()

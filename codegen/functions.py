@@ -240,6 +240,17 @@ POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
 
 ORDERS = ("zeta_order", "igamma_order", "gamma_density")
 
+# What csrc/kernels/vecmath.h has as scalar code, and what is an instruction or two. Everything else of kind "float" is long:
+# a loop that calls it exists once, without remainders (csrc/kernels/loop_tail.h).
+SCALAR = frozenset({
+    *POLYNOMIALS, *ORDERS, "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
+    "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    "spherical_bessel_j0", "ndtri", "zeta", "igamma", "igammac", "lgamma", "polygamma", "fmod", "remainder",
+    "floor_divide", "gcd", "lcm",
+})  # fmt: skip
+SHORT = frozenset({"sqrt", "rsqrt", "reciprocal", "copysign", "nextafter", "float"})
+LONG = frozenset({"pow", *(f.name for f in FUNCTIONS.values() if f.kind == "float")}) - SCALAR - SHORT
+
 
 @cache
 def _orders() -> dict[str, Callable[..., Any]]:

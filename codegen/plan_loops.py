@@ -30,7 +30,7 @@ from .formula import (
     to_text,
     walk,
 )  # fmt: skip
-from .functions import CONSTANTS, REAL_VALUED
+from .functions import CONSTANTS, LONG, REAL_VALUED, SCALAR
 from .model import DTYPE_GROUPS, Base, Type
 from .plan_compute import COMPUTE, CPP, SERVES, supported
 from .plan_static import LoopError, StaticText
@@ -80,6 +80,17 @@ class Loop:
     @property
     def enumerator(self) -> str:
         return "k" + C.pascal(self.name)
+
+    @property
+    def steps(self) -> bool:
+        """Whether it is long vector code: such a loop takes whole steps (csrc/kernels/loop_tail.h)."""
+        called = set(re.findall(r"m::(\w+)\(", " ".join([*self.body, *self.stores])))
+        return bool(called & LONG) and not called & SCALAR
+
+    @property
+    def operands(self) -> str:
+        """The types of the results and of the inputs."""
+        return ", ".join([self.out] * (1 + len(self.more)) + [i.ctype for i in self.inputs])
 
     @property
     def plain(self) -> bool:

@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 
+#include "kernels/loop_tail.h"
 #include "kernels/vecmath.h"
 
 // For the loops that follow: T(1) of a complex type leaves the imaginary part zero; a product of bools is a conjunction.

@@ -31,7 +31,9 @@ void add_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
 
 // atan2: out = atan2(input, other)
 template <class T>
-void atan2(std::int64_t n, char* const* data, const Scalar*) {
+void atan2(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(atan2<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -65,7 +67,9 @@ void atan2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_logits: out = (1 - target) * input + logaddexp(-input, 0)
 template <class T>
-void bce_logits(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(bce_logits<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* target = reinterpret_cast<const T*>(data[2]);
@@ -75,7 +79,9 @@ void bce_logits(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_logits, gradient of input: strong_mul(1 - target - sigmoid(-input), g)
 template <class T>
-void bce_logits_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(bce_logits_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -96,7 +102,9 @@ void bce_logits_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_probs: out = -(target * maximum(log(input), -100) + (1 - target) * maximum(log1p(-input), -100))
 template <class T>
-void bce_probs(std::int64_t n, char* const* data, const Scalar*) {
+void bce_probs(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(bce_probs<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* target = reinterpret_cast<const T*>(data[2]);
@@ -110,7 +118,9 @@ void bce_probs(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_probs, gradient of input: strong_mul(where(log(input) < -100, 0, where(log(input) == -100, -0.5 * target / input, -target / input)) - where(log1p(-input) < -100, 0, where(log1p(-input) == -100, -0.5 * (1 - target) / (1 - input), (target - 1) / (1 - input))), g)
 template <class T>
-void bce_probs_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void bce_probs_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(bce_probs_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -128,7 +138,9 @@ void bce_probs_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_probs, gradient of target: strong_mul(maximum(log1p(-input), -100) - maximum(log(input), -100), g)
 template <class T>
-void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
+void bce_probs_vjp_target(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(bce_probs_vjp_target<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -139,7 +151,9 @@ void bce_probs_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_probs, gradients of input, target at once
 template <class T>
-void bce_probs_vjps(std::int64_t n, char* const* data, const Scalar*) {
+void bce_probs_vjps(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T, T>;
+  if (n != count) return any_count<T, 2, T, T, T, T, T>(bce_probs_vjps<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   T* to1 = reinterpret_cast<T*>(data[1]);
   const T* g = reinterpret_cast<const T*>(data[2]);

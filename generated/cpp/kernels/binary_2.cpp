@@ -171,7 +171,9 @@ void huber_vjp_target(std::int64_t n, char* const* data, const Scalar* params) {
 
 // hypot: out = hypot(input, other)
 template <class T>
-void hypot(std::int64_t n, char* const* data, const Scalar*) {
+void hypot(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(hypot<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -341,7 +343,9 @@ void lcm(std::int64_t n, char* const* data, const Scalar*) {
 
 // ldexp: out = input * exp2(other)
 template <class T>
-void ldexp(std::int64_t n, char* const* data, const Scalar*) {
+void ldexp(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(ldexp<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -351,7 +355,9 @@ void ldexp(std::int64_t n, char* const* data, const Scalar*) {
 
 // ldexp, gradient of input: strong_mul(conj(exp2(other)), g)
 template <class T>
-void ldexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void ldexp_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(ldexp_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -361,7 +367,9 @@ void ldexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // ldexp, gradient of other: strong_mul(conj(0.6931471805599453 * exp2(other) * input), g)
 template <class T>
-void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void ldexp_vjp_other(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(ldexp_vjp_other<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -373,7 +381,9 @@ void ldexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 
 // ldexp, gradients of input, other at once
 template <class T>
-void ldexp_vjps(std::int64_t n, char* const* data, const Scalar*) {
+void ldexp_vjps(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T, T>;
+  if (n != count) return any_count<T, 2, T, T, T, T, T>(ldexp_vjps<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   T* to1 = reinterpret_cast<T*>(data[1]);
   const T* g = reinterpret_cast<const T*>(data[2]);
@@ -413,7 +423,9 @@ void legendre_p_vjp_x(std::int64_t n, char* const* data, const Scalar* params) {
 
 // logaddexp: out = logaddexp(input, other)
 template <class T>
-void logaddexp(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(logaddexp<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -423,7 +435,9 @@ void logaddexp(std::int64_t n, char* const* data, const Scalar*) {
 
 // logaddexp, gradient of input: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(input - other))), g)
 template <class T>
-void logaddexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(logaddexp_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -437,7 +451,9 @@ void logaddexp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // logaddexp, gradient of other: strong_mul(conj(where(isinf(input) and input == other, where(real(input) < 0, 0, 0.5), sigmoid(other - input))), g)
 template <class T>
-void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp_vjp_other(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(logaddexp_vjp_other<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -451,7 +467,9 @@ void logaddexp_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 
 // logaddexp2: out = logaddexp2(input, other)
 template <class T>
-void logaddexp2(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp2(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(logaddexp2<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -461,7 +479,9 @@ void logaddexp2(std::int64_t n, char* const* data, const Scalar*) {
 
 // logaddexp2, gradient of input: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453)), g)
 template <class T>
-void logaddexp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp2_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(logaddexp2_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -474,7 +494,9 @@ void logaddexp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // logaddexp2, gradient of other: strong_mul(where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453)), g)
 template <class T>
-void logaddexp2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void logaddexp2_vjp_other(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(logaddexp2_vjp_other<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

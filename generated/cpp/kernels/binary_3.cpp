@@ -128,7 +128,9 @@ void nextafter_wide_vjp_input(std::int64_t n, char* const* data, const Scalar*) 
 
 // pow: out = input ** exponent
 template <class T>
-void pow(std::int64_t n, char* const* data, const Scalar*) {
+void pow(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(pow<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* exponent = reinterpret_cast<const T*>(data[2]);
@@ -145,7 +147,9 @@ void pow(std::int64_t n, char* const* data, const Scalar*) {
 
 // pow, gradient of input: strong_mul(conj(where(exponent == 0, 0, exponent * input**(exponent - 1))), g)
 template <class T>
-void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void pow_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(pow_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -165,7 +169,9 @@ void pow_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // pow, gradient of exponent: strong_mul(conj(where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))), g)
 template <class T>
-void pow_vjp_exponent(std::int64_t n, char* const* data, const Scalar*) {
+void pow_vjp_exponent(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T, T>(pow_vjp_exponent<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -352,7 +358,9 @@ void sub_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
 
 // xlog1py: out = xlog1py(input, other)
 template <class T>
-void xlog1py(std::int64_t n, char* const* data, const Scalar*) {
+void xlog1py(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(xlog1py<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -362,7 +370,9 @@ void xlog1py(std::int64_t n, char* const* data, const Scalar*) {
 
 // xlog1py, gradient of input: strong_mul(where(input == 0 and other <= -1, 0, log1p(other)), g)
 template <class T>
-void xlog1py_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void xlog1py_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(xlog1py_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -385,7 +395,9 @@ void xlog1py_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
 
 // xlogy: out = xlogy(input, other)
 template <class T>
-void xlogy(std::int64_t n, char* const* data, const Scalar*) {
+void xlogy(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(xlogy<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
@@ -395,7 +407,9 @@ void xlogy(std::int64_t n, char* const* data, const Scalar*) {
 
 // xlogy, gradient of input: strong_mul(where(input == 0 and other <= 0, 0, log(other)), g)
 template <class T>
-void xlogy_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void xlogy_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(xlogy_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

@@ -79,7 +79,9 @@ void addcmul_vjp_tensor2(std::int64_t n, char* const* data, const Scalar* params
 
 // bce_logits_weighted: out = (1 - target) * input + (1 + (pos_weight - 1) * target) * logaddexp(-input, 0)
 template <class T>
-void bce_logits_weighted(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_weighted(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(bce_logits_weighted<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* target = reinterpret_cast<const T*>(data[2]);
@@ -91,7 +93,9 @@ void bce_logits_weighted(std::int64_t n, char* const* data, const Scalar*) {
 
 // bce_logits_weighted, gradient of input: strong_mul(1 - target - sigmoid(-input) * (1 + (pos_weight - 1) * target), g)
 template <class T>
-void bce_logits_weighted_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_weighted_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T, T>(bce_logits_weighted_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -104,7 +108,9 @@ void bce_logits_weighted_vjp_input(std::int64_t n, char* const* data, const Scal
 
 // bce_logits_weighted, gradient of target: strong_mul((pos_weight - 1) * logaddexp(-input, 0) - input, g)
 template <class T>
-void bce_logits_weighted_vjp_target(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_weighted_vjp_target(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(bce_logits_weighted_vjp_target<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -116,7 +122,9 @@ void bce_logits_weighted_vjp_target(std::int64_t n, char* const* data, const Sca
 
 // bce_logits_weighted, gradient of pos_weight: strong_mul(target * logaddexp(-input, 0), g)
 template <class T>
-void bce_logits_weighted_vjp_pos_weight(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_weighted_vjp_pos_weight(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(bce_logits_weighted_vjp_pos_weight<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -127,7 +135,9 @@ void bce_logits_weighted_vjp_pos_weight(std::int64_t n, char* const* data, const
 
 // bce_logits_weighted, gradients of input, target, pos_weight at once
 template <class T>
-void bce_logits_weighted_vjps(std::int64_t n, char* const* data, const Scalar*) {
+void bce_logits_weighted_vjps(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T, T, T, T>;
+  if (n != count) return any_count<T, 3, T, T, T, T, T, T, T>(bce_logits_weighted_vjps<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   T* to1 = reinterpret_cast<T*>(data[1]);
   T* to2 = reinterpret_cast<T*>(data[2]);

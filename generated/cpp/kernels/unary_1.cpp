@@ -28,7 +28,9 @@ void abs_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // acos: out = acos(input)
 template <class T>
-void acos(std::int64_t n, char* const* data, const Scalar*) {
+void acos(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(acos<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -48,7 +50,9 @@ void acos_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // acosh: out = acosh(input)
 template <class T>
-void acosh(std::int64_t n, char* const* data, const Scalar*) {
+void acosh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(acosh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -106,7 +110,9 @@ void airy_ai_prime_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // angle: out = angle(input)
 template <class T>
-void angle(std::int64_t n, char* const* data, const Scalar*) {
+void angle(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, real_t<T>, T>;
+  if (n != count) return any_count<T, 1, real_t<T>, T>(angle<T>, count, data, params);
   real_t<T>* to = reinterpret_cast<real_t<T>*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -115,7 +121,9 @@ void angle(std::int64_t n, char* const* data, const Scalar*) {
 
 // asin: out = asin(input)
 template <class T>
-void asin(std::int64_t n, char* const* data, const Scalar*) {
+void asin(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(asin<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -135,7 +143,9 @@ void asin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // asinh: out = asinh(input)
 template <class T>
-void asinh(std::int64_t n, char* const* data, const Scalar*) {
+void asinh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(asinh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -154,7 +164,9 @@ void asinh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // atan: out = atan(input)
 template <class T>
-void atan(std::int64_t n, char* const* data, const Scalar*) {
+void atan(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(atan<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -173,7 +185,9 @@ void atan_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // atanh: out = atanh(input)
 template <class T>
-void atanh(std::int64_t n, char* const* data, const Scalar*) {
+void atanh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(atanh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -285,7 +299,9 @@ void ceil(std::int64_t n, char* const* data, const Scalar*) {
 
 // celu: out = where(input > 0, input, alpha * expm1(input / alpha))
 template <class T>
-void celu(std::int64_t n, char* const* data, const Scalar* params) {
+void celu(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(celu<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
@@ -296,7 +312,9 @@ void celu(std::int64_t n, char* const* data, const Scalar* params) {
 
 // celu, gradient of input: strong_mul(where(input > 0, 1, exp(input / alpha)), g)
 template <class T>
-void celu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+void celu_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(celu_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -317,7 +335,9 @@ void conj(std::int64_t n, char* const* data, const Scalar*) {
 
 // cos: out = cos(input)
 template <class T>
-void cos(std::int64_t n, char* const* data, const Scalar*) {
+void cos(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(cos<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (m::Real<T>) return m::cos_block(n, input, to);
@@ -327,7 +347,9 @@ void cos(std::int64_t n, char* const* data, const Scalar*) {
 
 // cos, gradient of input: strong_mul(conj(-sin(input)), g)
 template <class T>
-void cos_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void cos_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(cos_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

@@ -9,7 +9,9 @@ namespace {
 
 // cosh: out = cosh(input)
 template <class T>
-void cosh(std::int64_t n, char* const* data, const Scalar*) {
+void cosh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(cosh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -18,7 +20,9 @@ void cosh(std::int64_t n, char* const* data, const Scalar*) {
 
 // cosh, gradient of input: strong_mul(conj(sinh(input)), g)
 template <class T>
-void cosh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void cosh_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(cosh_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -79,7 +83,9 @@ void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // digamma: out = digamma(input)
 template <class T>
-void digamma(std::int64_t n, char* const* data, const Scalar*) {
+void digamma(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(digamma<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -98,7 +104,9 @@ void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // elu: out = where(input > 0, input, alpha * expm1(input))
 template <class T>
-void elu(std::int64_t n, char* const* data, const Scalar* params) {
+void elu(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(elu<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T alpha = scalar_to<T>(params[0]);
@@ -108,7 +116,9 @@ void elu(std::int64_t n, char* const* data, const Scalar* params) {
 
 // elu, gradient of input: strong_mul(where(input > 0, 1, exp(input) * alpha), g)
 template <class T>
-void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+void elu_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(elu_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -120,7 +130,9 @@ void elu_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
 
 // entr: out = entr(input)
 template <class T>
-void entr(std::int64_t n, char* const* data, const Scalar*) {
+void entr(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(entr<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -129,7 +141,9 @@ void entr(std::int64_t n, char* const* data, const Scalar*) {
 
 // entr, gradient of input: strong_mul(-log(input) - 1, g)
 template <class T>
-void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void entr_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(entr_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -139,7 +153,9 @@ void entr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // erf: out = erf(input)
 template <class T>
-void erf(std::int64_t n, char* const* data, const Scalar*) {
+void erf(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(erf<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -148,7 +164,9 @@ void erf(std::int64_t n, char* const* data, const Scalar*) {
 
 // erf, gradient of input: strong_mul(1.1283791670955126 * exp(-input**2), g)
 template <class T>
-void erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void erf_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(erf_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -159,7 +177,9 @@ void erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfc: out = erfc(input)
 template <class T>
-void erfc(std::int64_t n, char* const* data, const Scalar*) {
+void erfc(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(erfc<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -168,7 +188,9 @@ void erfc(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfc, gradient of input: strong_mul(-1.1283791670955126 * exp(-input**2), g)
 template <class T>
-void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void erfc_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(erfc_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -179,7 +201,9 @@ void erfc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfcx: out = erfcx(input)
 template <class T>
-void erfcx(std::int64_t n, char* const* data, const Scalar*) {
+void erfcx(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(erfcx<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -188,7 +212,9 @@ void erfcx(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfcx, gradient of input: strong_mul(2 * input * erfcx(input) - 1.1283791670955126, g)
 template <class T>
-void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void erfcx_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(erfcx_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -199,7 +225,9 @@ void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfinv: out = erfinv(input)
 template <class T>
-void erfinv(std::int64_t n, char* const* data, const Scalar*) {
+void erfinv(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(erfinv<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -208,7 +236,9 @@ void erfinv(std::int64_t n, char* const* data, const Scalar*) {
 
 // erfinv, gradient of input: strong_mul(0.886226925452758 * exp(out**2), g)
 template <class T>
-void erfinv_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void erfinv_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(erfinv_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
@@ -218,7 +248,9 @@ void erfinv_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // exp: out = exp(input)
 template <class T>
-void exp(std::int64_t n, char* const* data, const Scalar*) {
+void exp(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(exp<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
@@ -250,7 +282,9 @@ void exp_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // exp2: out = exp2(input)
 template <class T>
-void exp2(std::int64_t n, char* const* data, const Scalar*) {
+void exp2(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(exp2<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -269,7 +303,9 @@ void exp2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // expm1: out = expm1(input)
 template <class T>
-void expm1(std::int64_t n, char* const* data, const Scalar*) {
+void expm1(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(expm1<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -306,7 +342,9 @@ void frac(std::int64_t n, char* const* data, const Scalar*) {
 
 // gelu_erf: out = input * ndtr(input)
 template <class T>
-void gelu_erf(std::int64_t n, char* const* data, const Scalar*) {
+void gelu_erf(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(gelu_erf<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
@@ -328,7 +366,9 @@ void gelu_erf(std::int64_t n, char* const* data, const Scalar*) {
 
 // gelu_erf, gradient of input: strong_mul(ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input, g)
 template <class T>
-void gelu_erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void gelu_erf_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(gelu_erf_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -355,7 +395,9 @@ void gelu_erf_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // gelu_tanh: out = 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3)))
 template <class T>
-void gelu_tanh(std::int64_t n, char* const* data, const Scalar*) {
+void gelu_tanh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(gelu_tanh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -365,7 +407,9 @@ void gelu_tanh(std::int64_t n, char* const* data, const Scalar*) {
 
 // gelu_tanh, gradient of input: strong_mul(0.5 * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input**3))) + 0.3989422804014327 * (1 - tanh(0.7978845608028654 * (input + 0.044715 * input**3))**2) * (1 + 0.134145 * input**2) * input, g)
 template <class T>
-void gelu_tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void gelu_tanh_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(gelu_tanh_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

@@ -76,7 +76,9 @@ void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
 
 // i0: out = i0(input)
 template <class T>
-void i0(std::int64_t n, char* const* data, const Scalar*) {
+void i0(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(i0<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -85,7 +87,9 @@ void i0(std::int64_t n, char* const* data, const Scalar*) {
 
 // i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i0_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(i0_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -95,7 +99,9 @@ void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // i0e: out = i0e(input)
 template <class T>
-void i0e(std::int64_t n, char* const* data, const Scalar*) {
+void i0e(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(i0e<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -104,7 +110,9 @@ void i0e(std::int64_t n, char* const* data, const Scalar*) {
 
 // i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
 template <class T>
-void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i0e_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(i0e_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -115,7 +123,9 @@ void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // i1: out = i1(input)
 template <class T>
-void i1(std::int64_t n, char* const* data, const Scalar*) {
+void i1(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(i1<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -124,7 +134,9 @@ void i1(std::int64_t n, char* const* data, const Scalar*) {
 
 // i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i1_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(i1_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -140,7 +152,9 @@ void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // i1e: out = i1e(input)
 template <class T>
-void i1e(std::int64_t n, char* const* data, const Scalar*) {
+void i1e(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(i1e<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -149,7 +163,9 @@ void i1e(std::int64_t n, char* const* data, const Scalar*) {
 
 // i1e, gradient of input: strong_mul(where(abs(input) < 0.05, (0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2))) * exp(-abs(input)) - sgn(input) * i1e(input), i0e(input) - i1e(input) * (sgn(input) + 1 / input)), g)
 template <class T>
-void i1e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void i1e_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(i1e_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -197,7 +213,9 @@ void lgamma(std::int64_t n, char* const* data, const Scalar*) {
 
 // lgamma, gradient of input: strong_mul(digamma(input), g)
 template <class T>
-void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void lgamma_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(lgamma_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -207,7 +225,9 @@ void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log: out = log(input)
 template <class T>
-void log(std::int64_t n, char* const* data, const Scalar*) {
+void log(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(log<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
@@ -239,7 +259,9 @@ void log_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log10: out = log10(input)
 template <class T>
-void log10(std::int64_t n, char* const* data, const Scalar*) {
+void log10(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(log10<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -258,7 +280,9 @@ void log10_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log1p: out = log1p(input)
 template <class T>
-void log1p(std::int64_t n, char* const* data, const Scalar*) {
+void log1p(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(log1p<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -277,7 +301,9 @@ void log1p_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log2: out = log2(input)
 template <class T>
-void log2(std::int64_t n, char* const* data, const Scalar*) {
+void log2(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(log2<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -296,7 +322,9 @@ void log2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log_ndtr: out = log_ndtr(input)
 template <class T>
-void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
+void log_ndtr(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(log_ndtr<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -305,7 +333,9 @@ void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
 
 // log_ndtr, gradient of input: strong_mul(exp(-0.5 * input**2 - log_ndtr(input) - 0.9189385332046728), g)
 template <class T>
-void log_ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void log_ndtr_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(log_ndtr_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -316,7 +346,9 @@ void log_ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // logit: out = where(input < 0.25, log(input / (1 - input)), log1p((2 * input - 1) / (1 - input))) if eps == None else where(clamp(input, eps, 1 - eps) < 0.25, log(clamp(input, eps, 1 - eps) / (1 - clamp(input, eps, 1 - eps))), log1p((2 * clamp(input, eps, 1 - eps) - 1) / (1 - clamp(input, eps, 1 - eps))))
 template <class T>
-void logit(std::int64_t n, char* const* data, const Scalar* params) {
+void logit(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(logit<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T eps = scalar_to<T>(params[0]);
@@ -353,7 +385,9 @@ void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
 
 // logsigmoid: out = log_sigmoid(input)
 template <class T>
-void logsigmoid(std::int64_t n, char* const* data, const Scalar*) {
+void logsigmoid(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(logsigmoid<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -362,7 +396,9 @@ void logsigmoid(std::int64_t n, char* const* data, const Scalar*) {
 
 // logsigmoid, gradient of input: strong_mul(sigmoid(-input), g)
 template <class T>
-void logsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void logsigmoid_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(logsigmoid_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -372,7 +408,9 @@ void logsigmoid_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // mish: out = input * tanh(logaddexp(input, 0))
 template <class T>
-void mish(std::int64_t n, char* const* data, const Scalar*) {
+void mish(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(mish<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -381,7 +419,9 @@ void mish(std::int64_t n, char* const* data, const Scalar*) {
 
 // mish, gradient of input: strong_mul(tanh(logaddexp(input, 0)) + (1 - tanh(logaddexp(input, 0))**2) * sigmoid(input) * input, g)
 template <class T>
-void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void mish_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(mish_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -394,7 +434,9 @@ void mish_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // modified_bessel_i0: out = i0(input)
 template <class T>
-void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i0(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(modified_bessel_i0<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -403,7 +445,9 @@ void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
 
 // modified_bessel_i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i0_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(modified_bessel_i0_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

@@ -9,7 +9,9 @@ namespace {
 
 // modified_bessel_i1: out = i1(input)
 template <class T>
-void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i1(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(modified_bessel_i1<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -18,7 +20,9 @@ void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
 
 // modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void modified_bessel_i1_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(modified_bessel_i1_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -97,7 +101,9 @@ void nan_replaced_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // ndtr: out = ndtr(input)
 template <class T>
-void ndtr(std::int64_t n, char* const* data, const Scalar*) {
+void ndtr(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(ndtr<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
@@ -119,7 +125,9 @@ void ndtr(std::int64_t n, char* const* data, const Scalar*) {
 
 // ndtr, gradient of input: strong_mul(0.3989422804014327 * exp(-0.5 * input**2), g)
 template <class T>
-void ndtr_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void ndtr_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(ndtr_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -139,7 +147,9 @@ void ndtri(std::int64_t n, char* const* data, const Scalar*) {
 
 // ndtri, gradient of input: strong_mul(2.5066282746310002 * exp(0.5 * out**2), g)
 template <class T>
-void ndtri_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void ndtri_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(ndtri_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* out = reinterpret_cast<const T*>(data[2]);
@@ -349,7 +359,9 @@ void scaled_modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, cons
 
 // selu: out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
 template <class T>
-void selu(std::int64_t n, char* const* data, const Scalar*) {
+void selu(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(selu<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -359,7 +371,9 @@ void selu(std::int64_t n, char* const* data, const Scalar*) {
 
 // selu, gradient of input: strong_mul(where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input)), g)
 template <class T>
-void selu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void selu_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(selu_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);

@@ -18,7 +18,9 @@ void sgn(std::int64_t n, char* const* data, const Scalar*) {
 
 // sigmoid: out = sigmoid(input)
 template <class T>
-void sigmoid(std::int64_t n, char* const* data, const Scalar*) {
+void sigmoid(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(sigmoid<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -46,7 +48,9 @@ void sign(std::int64_t n, char* const* data, const Scalar*) {
 
 // silu: out = input * sigmoid(input)
 template <class T>
-void silu(std::int64_t n, char* const* data, const Scalar*) {
+void silu(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(silu<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -55,7 +59,9 @@ void silu(std::int64_t n, char* const* data, const Scalar*) {
 
 // silu, gradient of input: strong_mul(conj(sigmoid(input) + sigmoid(input) * (1 - sigmoid(input)) * input), g)
 template <class T>
-void silu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void silu_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(silu_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -68,7 +74,9 @@ void silu_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // sin: out = sin(input)
 template <class T>
-void sin(std::int64_t n, char* const* data, const Scalar*) {
+void sin(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(sin<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (m::Real<T>) return m::sin_block(n, input, to);
@@ -78,7 +86,9 @@ void sin(std::int64_t n, char* const* data, const Scalar*) {
 
 // sin, gradient of input: strong_mul(conj(cos(input)), g)
 template <class T>
-void sin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void sin_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(sin_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -111,7 +121,9 @@ void sin_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // sinc: out = sinc(input)
 template <class T>
-void sinc(std::int64_t n, char* const* data, const Scalar*) {
+void sinc(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(sinc<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -120,7 +132,9 @@ void sinc(std::int64_t n, char* const* data, const Scalar*) {
 
 // sinc, gradient of input: strong_mul(conj(where(abs(input) < 0.05, pi**2 * input * (pi**2 * input**2 * (0.03333333333333333 + pi**2 * input**2 * (pi**2 * input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * pi**2 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(pi * input) - sinc(input)) / input)), g)
 template <class T>
-void sinc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void sinc_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(sinc_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -137,7 +151,9 @@ void sinc_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // sinh: out = sinh(input)
 template <class T>
-void sinh(std::int64_t n, char* const* data, const Scalar*) {
+void sinh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(sinh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -146,7 +162,9 @@ void sinh(std::int64_t n, char* const* data, const Scalar*) {
 
 // sinh, gradient of input: strong_mul(conj(cosh(input)), g)
 template <class T>
-void sinh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void sinh_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(sinh_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -156,7 +174,9 @@ void sinh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // softplus: out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
 template <class T>
-void softplus(std::int64_t n, char* const* data, const Scalar* params) {
+void softplus(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(softplus<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T beta = scalar_to<T>(params[0]);
@@ -170,7 +190,9 @@ void softplus(std::int64_t n, char* const* data, const Scalar* params) {
 
 // softplus, gradient of input: strong_mul(where(beta * input > threshold, 1, sigmoid(beta * input)), g)
 template <class T>
-void softplus_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+void softplus_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(softplus_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -319,7 +341,9 @@ void square_numbers_vjp_input(std::int64_t n, char* const* data, const Scalar*) 
 
 // tan: out = tan(input)
 template <class T>
-void tan(std::int64_t n, char* const* data, const Scalar*) {
+void tan(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(tan<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   if constexpr (m::Real<T>) return m::tan_block(n, input, to);
@@ -339,7 +363,9 @@ void tan_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // tanh: out = tanh(input)
 template <class T>
-void tanh(std::int64_t n, char* const* data, const Scalar*) {
+void tanh(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(tanh<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
@@ -358,7 +384,9 @@ void tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // tanhshrink: out = where(abs(input) < 1.3, input * square(input) * (218243025 + square(input) * (16081065 + square(input) * (289575 + square(input) * (1430 + square(input))))) / (654729075 + square(input) * (310134825 + square(input) * (18918900 + square(input) * (315315 + square(input) * (1485 + square(input)))))), input - tanh(input))
 template <class T>
-void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
+void tanhshrink(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T>;
+  if (n != count) return any_count<T, 1, T, T>(tanhshrink<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   using R = real_t<T>;
@@ -372,7 +400,9 @@ void tanhshrink(std::int64_t n, char* const* data, const Scalar*) {
 
 // tanhshrink, gradient of input: strong_mul(conj(square(tanh(input))), g)
 template <class T>
-void tanhshrink_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void tanhshrink_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(tanhshrink_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
