@@ -4,8 +4,13 @@ install(TARGETS _C LIBRARY DESTINATION tensorplay)
 install(TARGETS tensorplay LIBRARY DESTINATION tensorplay/lib)
 install(PROGRAMS ${TP_OPENBLAS_LIBRARY} DESTINATION tensorplay/lib)
 if(CMAKE_STRIP)
-  # Symbols that no linker needs: 0.9 MB.
-  install(CODE "execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded
+  # Symbols that no linker needs, and on Linux the tables for unwinding: no exception passes C and Fortran. 2.8 MB, packed 0.5.
+  set(TP_STRIP ${CMAKE_STRIP} --strip-unneeded)
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    list(APPEND TP_STRIP --remove-section=.eh_frame --remove-section=.eh_frame_hdr)
+  endif()
+  list(JOIN TP_STRIP " " TP_STRIP)
+  install(CODE "execute_process(COMMAND ${TP_STRIP}
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/tensorplay/lib/${TP_OPENBLAS_NAME}\" ERROR_QUIET)")
 endif()
 

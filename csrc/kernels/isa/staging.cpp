@@ -96,8 +96,9 @@ TP_INLINE To convert_value(From v) {
 
 constexpr int64_t kPiece = 512;
 
+// Not inlined: the conversions in two steps call those of one step, which exist anyway.
 template <int F, int T>
-void convert(char* to_, const char* from_, int64_t n) {
+[[gnu::noinline]] void convert(char* to_, const char* from_, int64_t n) {
   using From = typename TypeOf<F>::T;
   using To = typename TypeOf<T>::T;
   To* __restrict to = reinterpret_cast<To*>(to_);
@@ -111,7 +112,7 @@ void convert(char* to_, const char* from_, int64_t n) {
       alignas(64) float piece[kPiece];
       for (int64_t i = 0; i < n; i += kPiece) {
         const int64_t k = n - i < kPiece ? n - i : kPiece;
-        to_float_block(size_t(k), from + i, piece);
+        convert<F, int(Dtype::F32)>(reinterpret_cast<char*>(piece), reinterpret_cast<const char*>(from + i), k);
         convert<int(Dtype::F32), T>(reinterpret_cast<char*>(to + i), reinterpret_cast<const char*>(piece), k);
       }
     }
@@ -126,7 +127,7 @@ void convert(char* to_, const char* from_, int64_t n) {
       for (int64_t i = 0; i < n; i += kPiece) {
         const int64_t k = n - i < kPiece ? n - i : kPiece;
         convert<F, int(Dtype::F32)>(reinterpret_cast<char*>(piece), reinterpret_cast<const char*>(from + i), k);
-        from_float_block(size_t(k), piece, to + i);
+        convert<int(Dtype::F32), T>(reinterpret_cast<char*>(to + i), reinterpret_cast<const char*>(piece), k);
       }
     }
   } else {
