@@ -8,6 +8,12 @@ set(TP_KERNEL_ARITHMETIC -fwrapv)
 file(GLOB TP_KERNEL_SOURCES CONFIGURE_DEPENDS csrc/kernels/*.cpp)
 set_source_files_properties(${TP_KERNEL_SOURCES} PROPERTIES COMPILE_OPTIONS "${TP_KERNEL_ARITHMETIC}")
 
+# Loops of one step an element gain nothing from what -O3 adds to the vectoriser: copies of remainders and of whole loops.
+set(TP_SHORT_LOOPS ${TP_ISA_SOURCES})
+list(FILTER TP_SHORT_LOOPS INCLUDE REGEX "/(comparison|logical|ternary|binary_[0-9]+)\\.cpp$")
+set_source_files_properties(${TP_SHORT_LOOPS} PROPERTIES COMPILE_OPTIONS
+  "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,kernels_baseline>>:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
+
 set(TP_KERNEL_OBJECTS "")
 set(TP_KERNEL_DEFINITIONS "")
 
@@ -38,7 +44,7 @@ endif()
 # Beside AVX2 the baseline serves processors older than 2013 alone: scalar loops there save 0.7 MB of code and a minute of
 # compiling. Where the baseline is all there is, it is vectorised.
 if("TP_HAVE_AVX2=1" IN_LIST TP_KERNEL_DEFINITIONS)
-  tp_add_kernels(baseline -O2 -fno-tree-vectorize -DTP_SCALAR_LOOPS)
+  tp_add_kernels(baseline -Os -DTP_SCALAR_LOOPS)
 else()
   tp_add_kernels(baseline)
 endif()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import cache as kept
-from .model import OpFile
+from .model import NOWHERE, Loc, OpFile
 
 SHIPPED = "model.pickle.xz"
 
@@ -77,11 +77,21 @@ def ship(to: Path) -> None:
             raise RuntimeError(f"codegen: {to} cannot be read back; every define_op would read the entries instead")
 
 
+class _Pickler(pickle.Pickler):
+    """Leaves places out: faults are told of the caller's file, never of the library's."""
+
+    def reducer_override(self, o: Any) -> Any:
+        return (Loc, (NOWHERE.line, NOWHERE.col)) if type(o) is Loc else NotImplemented
+
+
 def _packed(key: str, model: OpFile) -> bytes:
     """Without the lines of the file, which are beside it."""
+    import io
     import lzma
 
-    return lzma.compress(pickle.dumps((key, replace(model, source=())), protocol=5), preset=9)
+    out = io.BytesIO()
+    _Pickler(out, protocol=5).dump((key, replace(model, source=())))
+    return lzma.compress(out.getvalue(), preset=9)
 
 
 # Values of entries that pickle writes by the name of their type.
