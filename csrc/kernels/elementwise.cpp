@@ -174,23 +174,70 @@ Storage allocate_like(const Shape& sizes, Dtype dtype, std::span<const Storage* 
   return out.with_geometry(sizes, pattern->strides(), 0);
 }
 
-// Two operands, the second a single value (x + 2, x * scale): its block is filled once.
-bool run_with_value(Loop loop, const Types& t, const Storage& out, const Storage& first, const Storage& value,
-                    const Scalar* params) {
+constexpr std::size_t kMaxValues = 3;
+
+// Single values (x + 2, 1 - x, clamp(x, -1, 1)) beside operands that lie in memory as the result does: the block of each value
+// is filled once.
+bool run_with_values(const ElementwiseSpec& spec, Loop loop, const Types& t, const Storage& out,
+                     std::span<const Storage* const> inputs, const Scalar* params) {
+  if (out.dtype() != t.out_compute || inputs.size() >= kMaxOperands) return false;
   const std::int64_t n = out.numel();
-  if (!first.is_contiguous() || first.dtype() != t.compute || t.out != t.out_compute) return false;
-  alignas(64) char block[kRepeated * 16];
-  const int item = int(item_size(t.compute));
-  alignas(16) char one[16];
-  if (value.dtype() == t.compute)
-    std::memcpy(one, value.raw(), std::size_t(item));
-  else
-    staging->convert[int(value.dtype())][int(t.compute)](one, value.raw(), 1);
-  staging->copy2d[copy2d_index(std::size_t(item))](block, one, {0, 1, 0, 0}, 1, std::min(n, kRepeated));
-  char* data[] = {out.raw(), first.raw(), block};
-  const Flat flat{loop, params, 1, 3, {std::int64_t(item_size(t.out)), item, 0}};
+  std::size_t values = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Storage& s = *inputs[i];
+    if (s.numel() == 1 && s.dim() <= out.dim()) {
+      if (++values > kMaxValues) return false;
+    } else if (s.dtype() != (is_mask(spec, i) ? Dtype::Bool : t.compute) || !(s.sizes() == out.sizes()) ||
+               !(s.strides() == out.strides())) {
+      return false;
+    }
+  }
+  // Each block begins a little behind where the result does within a page: a read that only looks, by the last bits of its
+  // address, like one of what has just been written would wait for it.
+  constexpr std::uintptr_t kPage = 4096;
+  alignas(64) char blocks[kMaxValues][kRepeated * 16 + kPage];
+  char* data[kMaxOperands];
+  Flat flat{loop, params, 1, inputs.size() + 1, {std::int64_t(item_size(out.dtype()))}};
+  data[0] = out.raw();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Storage& s = *inputs[i];
+    const Dtype block = is_mask(spec, i) ? Dtype::Bool : t.compute;
+    const std::size_t item = item_size(block);
+    if (s.numel() != 1) {
+      data[i + 1] = s.raw();
+      flat.item[i + 1] = std::int64_t(item);
+      continue;
+    }
+    alignas(16) char one[16];
+    if (s.dtype() == block)
+      std::memcpy(one, s.raw(), item);
+    else
+      staging->convert[int(s.dtype())][int(block)](one, s.raw(), 1);
+    const std::uintptr_t behind = std::uintptr_t(data[0]) + 128 * values - std::uintptr_t(blocks[values - 1]);
+    data[i + 1] = blocks[--values] + (behind % kPage & ~std::uintptr_t(63));
+    staging->copy2d[copy2d_index(item)](data[i + 1], one, {0, 1, 0, 0}, 1, std::min(n, kRepeated));
+  }
   flat.run(n, data, kRepeated);
   return true;
+}
+
+// The operand whose sizes are the result's where all others are single values: null where some are not.
+const Storage* beside_values(std::span<const Storage* const> inputs) {
+  const Storage* whole = inputs[0];
+  bool values = false;
+  for (const Storage* s : inputs) {
+    if (s->numel() == 1) {
+      values = true;
+      if (whole->numel() == 1 && s->dim() > whole->dim()) whole = s;
+    } else if (whole->numel() == 1) {
+      whole = s;
+    } else if (!(s->sizes() == whole->sizes())) {
+      return nullptr;
+    }
+  }
+  for (const Storage* s : inputs)
+    if (s->dim() > whole->dim()) return nullptr;
+  return values ? whole : nullptr;
 }
 
 // Two small operands, one of which repeats the other's last dimensions (a row added to a matrix): one call a repetition,
@@ -311,10 +358,10 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     out.set_wrapped_number(t.out != Dtype::Bool);
     return out;
   }
-  if (inputs.size() == 2 && spec.mask_inputs == 0 && inputs[1]->numel() == 1 && inputs[1]->dim() <= first.dim()) {
-    Storage out = allocate_like(first.sizes(), t.out, inputs);
-    if (out.numel() == 0 || run_with_value(loop, t, out, first, *inputs[1], params.data())) return out;
-    run_general(spec, loop, t, out, inputs, params.data());
+  if (const Storage* whole = beside_values(inputs)) {
+    Storage out = allocate_like(whole->sizes(), t.out, inputs);
+    if (out.numel() != 0 && !run_with_values(spec, loop, t, out, inputs, params.data()))
+      run_general(spec, loop, t, out, inputs, params.data());
     return out;
   }
   if (t.out == t.out_compute && is_flat(spec, inputs, t.compute)) {
@@ -390,7 +437,7 @@ void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage
   }
   if (flat)
     run_flat(loop, {t.common, t.compute, out.dtype(), out.dtype()}, out.numel(), out.raw(), inputs, params.data());
-  else
+  else if (!out.is_contiguous() || !run_with_values(spec, loop, t, out, inputs, params.data()))
     run_general(spec, loop, t, out, inputs, params.data());
 }
 

@@ -37,14 +37,15 @@ TP_MATH T strong_mul(T d, T g) {
   return g == T(0) ? T(0) : d * g;
 }
 
-/// clamp in two halves; an absent bound does not bind, and NaN passes, from a bound too.
+/// clamp in two halves; an absent bound does not bind, and NaN passes, from a bound too. Selection after selection: conditions
+/// joined by `or` in both halves become branches, and the loop no vector code.
 template <class T>
 TP_MATH T at_least(T x, T low, bool given) {
-  return !given || x >= low || x != x ? x : low;
+  return given & (x < low) ? low : given & (low != low) ? low : x;
 }
 template <class T>
 TP_MATH T at_most(T x, T high, bool given) {
-  return !given || x <= high || x != x ? x : high;
+  return given & (x > high) ? high : given & (high != high) ? high : x;
 }
 
 /// An imaginary constant: 0 for a real type, whose derivatives have no imaginary part.
