@@ -66,7 +66,8 @@ function(tp_common_options target)
   if(NOT type STREQUAL "OBJECT_LIBRARY")
     target_link_options(${target} PRIVATE ${TP_SANITIZE_FLAGS})
     if(NOT APPLE)
-      target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed)
+      target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed
+        -Wl,-Bsymbolic-functions)  # no call inside a library takes the way round by its table
     endif()
   endif()
 endfunction()
