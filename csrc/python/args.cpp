@@ -51,7 +51,7 @@ int find_param(const Spec& spec, PyObject* keyword) {
 
 bool is_int_like(PyObject* o) {
   if (PyLong_Check(o)) return true;
-  if (PyFloat_Check(o) || is_dtype(o)) return false;
+  if (PyFloat_Check(o) || is_dtype(o) || PyTuple_Check(o) || PyList_Check(o)) return false;
   if (is_tensor(o))
     return is_integral(tensor_of(o)->dtype()) && tensor_of(o)->numel() == 1 && !tensor_of(o)->is_batched();
   const Number k = number_kind(o);
@@ -76,7 +76,7 @@ struct Problem {
 };
 
 // Binds arguments to slots; fills `problem` (where asked for) instead of throwing.
-bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+bool bind(const Spec& spec, PyObject** v, Spread& spread, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
           PyObject* kwnames, Problem* problem) {
   const auto refuse = [&](auto&&... parts) {
     if (problem) {
@@ -96,15 +96,22 @@ bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyO
       return refuse("takes ", spec.max_positional == at ? "no" : "at most ",
                     spec.max_positional == at ? std::string() : std::to_string(spec.max_positional - at),
                     " positional argument", spec.max_positional - at == 1 ? "" : "s", ", got ", nargs);
-    if (!*packed) {
-      *packed = PyTuple_New(nargs);
-      if (!*packed) host_error();
-      for (Py_ssize_t i = 0; i < nargs; ++i) {
-        Py_INCREF(args[i]);
-        PyTuple_SET_ITEM(*packed, i, args[i]);
+    if (!listed && std::all_of(args, args + nargs, [](PyObject* o) { return PyLong_CheckExact(o); })) {
+      spread.ints = args;
+      spread.count = nargs;
+      spread.slot = at;
+      v[at] = args[0];
+    } else {
+      if (!spread.packed) {
+        spread.packed = PyTuple_New(nargs);
+        if (!spread.packed) host_error();
+        for (Py_ssize_t i = 0; i < nargs; ++i) {
+          Py_INCREF(args[i]);
+          PyTuple_SET_ITEM(spread.packed, i, args[i]);
+        }
       }
+      v[at] = spread.packed;
     }
-    v[at] = *packed;
   } else {
     for (Py_ssize_t i = 0; i < nargs; ++i) v[at + i] = args[i];
   }
@@ -287,17 +294,17 @@ bool types_match(const Spec& spec, PyObject* const* slots) {
   return true;
 }
 
-void parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                 Py_ssize_t nargs, PyObject* kwnames) {
   Problem problem;
-  if (!bind(spec, slots, packed, self, args, nargs, kwnames, &problem))
+  if (!bind(spec, slots, spread, self, args, nargs, kwnames, &problem))
     type_error(spec.op, ": ", problem.text, "; signature: ", public_signature(spec));
 }
 
-bool try_parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+bool try_parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) {
-  const bool ok = bind(spec, slots, packed, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
-  if (!ok) Py_CLEAR(*packed);
+  const bool ok = bind(spec, slots, spread, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
+  if (!ok) spread.clear();
   return ok;
 }
 
@@ -308,18 +315,18 @@ void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* cons
   int fitting = 0;
   Slots<64> a;
   for (const Spec* s : specs) {
-    if (s->count <= 64 && bind(*s, a.v, &a.packed, self, args, nargs, kwnames, nullptr)) {
+    if (s->count <= 64 && bind(*s, a.v, a.spread, self, args, nargs, kwnames, nullptr)) {
       ++fitting;
       only = s;
     }
-    Py_CLEAR(a.packed);
+    a.spread.clear();
   }
   if (fitting == 1) {
-    bind(*only, a.v, &a.packed, self, args, nargs, kwnames, nullptr);
+    bind(*only, a.v, a.spread, self, args, nargs, kwnames, nullptr);
     for (std::size_t i = 0; i < only->count; ++i)
       if (a.v[i] && !accepts(*only, i, a.v[i])) bad_argument(*only, i, a.v[i], nullptr);
   }
-  if (specs.size() == 1) parse_slow(*specs[0], a.v, &a.packed, self, args, nargs, kwnames);
+  if (specs.size() == 1) parse_slow(*specs[0], a.v, a.spread, self, args, nargs, kwnames);
   std::ostringstream text;
   text << specs[0]->op << ": no signature takes (";
   if (self) text << describe(self);
