@@ -76,19 +76,20 @@ BlockRef alias_block(const BlockRef& block) {
   return BlockRef::adopt(b);
 }
 
-void Storage::update_flags() {
-  numel_ = product(sizes_);
-  contiguous_ = true;
-  if (numel_ == 0) return;
-  std::int64_t step = 1;
-  for (int i = sizes_.size() - 1; i >= 0; --i) {
-    if (sizes_[i] == 1) continue;
-    if (strides_[i] != step) {
-      contiguous_ = false;
-      return;
-    }
-    step *= sizes_[i];
+Storage::Storage(BlockRef block, Dtype dtype, const Shape& sizes, const Strides& strides, std::int64_t offset)
+    : block_(std::move(block)), offset_(offset), sizes_(sizes), strides_(strides), dtype_(dtype) {
+  // Read from the arguments: what has just been copied is not ready yet.
+  const std::int64_t *n = sizes.data(), *by = strides.data();
+  std::int64_t count = 1, step = 1;
+  bool contiguous = true;
+  for (int i = sizes.size() - 1; i >= 0; --i) {
+    count *= n[i];
+    if (n[i] == 1) continue;
+    contiguous &= by[i] == step;
+    step *= n[i];
   }
+  numel_ = count;
+  contiguous_ = contiguous || count == 0;
 }
 
 bool Storage::is_dense() const {

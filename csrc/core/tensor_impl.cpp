@@ -57,7 +57,6 @@ AutogradMeta::~AutogradMeta() {
     if (t->next) t->next->prev = t->prev;
     delete t;
   }
-  delete view;
 }
 
 AutogradMeta& TensorImpl::ensure_meta() {
@@ -93,8 +92,7 @@ void TensorImpl::destroy(TensorImpl* t) {
     if (meta->retains_grad && t->grad_fn_) t->grad_fn_->tensor_died(t);
     delete meta;
   }
-  t->~TensorImpl();
-  memory::small_free(t, sizeof(TensorImpl));
+  delete t;
 }
 
 }  // namespace tp

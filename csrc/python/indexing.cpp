@@ -256,7 +256,7 @@ bool set_element(const TensorRef& t, PyObject* key, PyObject* value) {
   if (!PyLong_CheckExact(key) && !PyTuple_CheckExact(key)) return false;
   if (!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return false;
   const Storage& s = t->storage();
-  if (t->requires_grad() || t->meta() || t->is_inference() || s.block()->read_only ||
+  if (t->requires_grad() || t->is_special() || t->is_inference() || s.block()->read_only ||
       modes::any(modes::kForward | modes::kTransform | modes::kMutationAllowed))
     return false;
   const bool several = PyTuple_CheckExact(key);
