@@ -71,6 +71,24 @@ bool variadic(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_
   return true;
 }
 
+// The same for plain ints and nothing else: what nearly every such call is.
+bool spread_ints(const Spec& spec, PyObject** v, Spread& spread, PyObject* self, PyObject* const* args,
+                 Py_ssize_t nargs, PyObject* kwnames) {
+  const std::size_t at = self ? 1 : 0;
+  if (kwnames || nargs < 2 || spec.max_positional != at + 1 || spec.min_positional > at + 1) return false;
+  const Kind k = spec.params[at].kind;
+  if (k != Kind::IntList && k != Kind::OptIntList) return false;
+  for (Py_ssize_t i = 0; i < nargs; ++i)
+    if (!PyLong_CheckExact(args[i])) return false;
+  if (self) v[0] = self;
+  v[at] = args[0];
+  for (std::size_t i = at + 1; i < spec.count; ++i) v[i] = nullptr;
+  spread.ints = args;
+  spread.count = nargs;
+  spread.slot = at;
+  return true;
+}
+
 struct Problem {
   std::string text;  // empty: arguments were bound
 };
@@ -96,22 +114,15 @@ bool bind(const Spec& spec, PyObject** v, Spread& spread, PyObject* self, PyObje
       return refuse("takes ", spec.max_positional == at ? "no" : "at most ",
                     spec.max_positional == at ? std::string() : std::to_string(spec.max_positional - at),
                     " positional argument", spec.max_positional - at == 1 ? "" : "s", ", got ", nargs);
-    if (!listed && std::all_of(args, args + nargs, [](PyObject* o) { return PyLong_CheckExact(o); })) {
-      spread.ints = args;
-      spread.count = nargs;
-      spread.slot = at;
-      v[at] = args[0];
-    } else {
-      if (!spread.packed) {
-        spread.packed = PyTuple_New(nargs);
-        if (!spread.packed) host_error();
-        for (Py_ssize_t i = 0; i < nargs; ++i) {
-          Py_INCREF(args[i]);
-          PyTuple_SET_ITEM(spread.packed, i, args[i]);
-        }
+    if (!spread.packed) {
+      spread.packed = PyTuple_New(nargs);
+      if (!spread.packed) host_error();
+      for (Py_ssize_t i = 0; i < nargs; ++i) {
+        Py_INCREF(args[i]);
+        PyTuple_SET_ITEM(spread.packed, i, args[i]);
       }
-      v[at] = spread.packed;
     }
+    v[at] = spread.packed;
   } else {
     for (Py_ssize_t i = 0; i < nargs; ++i) v[at + i] = args[i];
   }
@@ -296,6 +307,7 @@ bool types_match(const Spec& spec, PyObject* const* slots) {
 
 void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                 Py_ssize_t nargs, PyObject* kwnames) {
+  if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return;
   Problem problem;
   if (!bind(spec, slots, spread, self, args, nargs, kwnames, &problem))
     type_error(spec.op, ": ", problem.text, "; signature: ", public_signature(spec));
@@ -303,6 +315,7 @@ void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* se
 
 bool try_parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) {
+  if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return types_match(spec, slots);
   const bool ok = bind(spec, slots, spread, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
   if (!ok) spread.clear();
   return ok;
