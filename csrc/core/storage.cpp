@@ -77,12 +77,17 @@ BlockRef alias_block(const BlockRef& block) {
 }
 
 Storage::Storage(BlockRef block, Dtype dtype, const Shape& sizes, const Strides& strides, std::int64_t offset)
-    : block_(std::move(block)), offset_(offset), sizes_(sizes), strides_(strides), dtype_(dtype) {
-  // Read from the arguments: what has just been copied is not ready yet.
+    : block_(std::move(block)), offset_(offset), dtype_(dtype) {
+  // One by one: they have often been written just now, and a wider load would wait for that.
+  sizes_.resize(sizes.size());
+  strides_.resize(sizes.size());
+  std::int64_t *own_n = sizes_.data(), *own_by = strides_.data();
   const std::int64_t *n = sizes.data(), *by = strides.data();
   std::int64_t count = 1, step = 1;
   bool contiguous = true;
   for (int i = sizes.size() - 1; i >= 0; --i) {
+    own_n[i] = n[i];
+    own_by[i] = by[i];
     count *= n[i];
     if (n[i] == 1) continue;
     contiguous &= by[i] == step;

@@ -154,7 +154,12 @@ TensorRef as_tangent(TensorRef t, const TensorRef& primal) {
 PooledVec<Storage> storages_of(std::span<const TensorRef> tensors) {
   PooledVec<Storage> out;
   out.reserve(tensors.size());
-  for (const TensorRef& t : tensors) out.push_back(storage_or_absent(t));
+  for (const TensorRef& t : tensors) {
+    if (t)
+      out.push_back(t->storage());
+    else
+      out.emplace_back();
+  }
   return out;
 }
 

@@ -307,7 +307,9 @@ bool types_match(const Spec& spec, PyObject* const* slots) {
 
 void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                 Py_ssize_t nargs, PyObject* kwnames) {
-  if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return;
+  if (std::size_t(nargs) + (self != nullptr) > spec.max_positional &&
+      spread_ints(spec, slots, spread, self, args, nargs, kwnames))
+    return;
   Problem problem;
   if (!bind(spec, slots, spread, self, args, nargs, kwnames, &problem))
     type_error(spec.op, ": ", problem.text, "; signature: ", public_signature(spec));
@@ -315,7 +317,10 @@ void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* se
 
 bool try_parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) {
-  if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return types_match(spec, slots);
+  if (std::size_t(nargs) + (self != nullptr) > spec.max_positional) {
+    if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return true;  // nothing else was given
+    if (!variadic(spec, self, args, nargs)) return false;
+  }
   const bool ok = bind(spec, slots, spread, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
   if (!ok) spread.clear();
   return ok;
