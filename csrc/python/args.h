@@ -86,11 +86,11 @@ struct Spec {
 /// slot shows the first; anything else is packed into a tuple, which the slot shows.
 struct Spread {
   PyObject* const* ints = nullptr;  // borrowed
-  Py_ssize_t count = 0;
-  std::size_t slot = 0;
   PyObject* packed = nullptr;  // owned
+  Py_ssize_t count;  // with ints: how many
+  std::size_t slot;  // with ints: whose
 
-  Spread() = default;
+  Spread() {}  // every binding makes one
   Spread(const Spread&) = delete;
   ~Spread() {
     if (TP_UNLIKELY(packed != nullptr)) Py_DECREF(packed);
