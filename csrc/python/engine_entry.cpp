@@ -462,14 +462,13 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
       inputs = values.get();
     }
     each_item("backward", "inputs", inputs, [&](std::size_t i, PyObject* o) {
-      add_input("backward", wanted, i, o);
+      Inputs one;
+      add_input("backward", one, i, o);
       // The same input named twice still accumulates once.
-      for (std::size_t k = 0; k + 1 < wanted.edges.size(); ++k)
-        if (wanted.edges[k].node == wanted.edges.back().node && wanted.edges[k].nr == wanted.edges.back().nr) {
-          wanted.edges.resize(wanted.edges.size() - 1);
-          wanted.tensors.resize(wanted.edges.size());
-          break;
-        }
+      for (const Edge& e : wanted.edges)
+        if (e.node == one.edges[0].node && e.nr == one.edges[0].nr) return;
+      wanted.edges.push_back(std::move(one.edges[0]));
+      wanted.tensors.push_back(std::move(one.tensors[0]));
     });
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
