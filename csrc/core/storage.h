@@ -78,6 +78,12 @@ class Storage {
   Storage with_geometry(const Shape& sizes, const Strides& strides, std::int64_t offset) const {
     return Storage(block_, dtype_, sizes, strides, offset);
   }
+  /// The same memory as contiguous elements under other sizes.
+  Storage with_sizes(const Shape& sizes) const {
+    Storage s(block_, dtype_, sizes);
+    s.offset_ = offset_;
+    return s;
+  }
   /// Whether two handles cover exactly the same elements in the same order.
   bool same_view(const Storage& o) const {
     return block_ == o.block_ && offset_ == o.offset_ && dtype_ == o.dtype_ && sizes_ == o.sizes_ &&

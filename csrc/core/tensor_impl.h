@@ -193,8 +193,7 @@ class TP_API TensorImpl {
     return view_is_stale() && view_.kind != ViewKind::NoGradMode && view_.base->requires_grad();
   }
 
-  RefCount refs_;
-  std::uint32_t output_nr_ = 0;
+  // The flags follow owns_host_object: eight bytes in all.
   bool requires_grad_ = false;
   bool inference_ = false;
   bool subclass_ = false;
@@ -202,6 +201,8 @@ class TP_API TensorImpl {
   bool reshaped_ = false;
   bool written_ = false;
   bool batched_ = false;
+  RefCount refs_;
+  std::uint32_t output_nr_ = 0;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
   ViewMeta view_;

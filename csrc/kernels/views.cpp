@@ -143,7 +143,7 @@ Storage reshape(const OpSchema& op, const Storage& input, const Dims& shape) {
 
 Storage view(const OpSchema& op, const Storage& input, const Dims& size) {
   const Shape shape = infer_shape(op.name, size, input.numel());
-  if (input.is_contiguous()) return input.with_geometry(shape, contiguous_strides(shape), input.offset());
+  if (input.is_contiguous()) return input.with_sizes(shape);
   std::optional<Strides> strides = view_strides(input, shape);
   if (TP_UNLIKELY(!strides))
     runtime_error(op.name, ": shape ", size, " is not compatible with a tensor of shape ", input.sizes(),
