@@ -16,7 +16,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # The wrappers of ops whose kernels take microseconds at least: a third less to ship and to compile at -Os. Those of the
 # other families stay at -O2, where a call costs 10 to 50 ns less.
 function(tp_small_code)
-  list(FILTER ARGN INCLUDE REGEX "/generated/cpp/(ops|bind)/(composite|conv|fft|memory|nn|random|scan|sort)")
+  list(FILTER ARGN INCLUDE REGEX "/generated/cpp/(ops|bind)/(composite|conv|fft|nn|random|scan|sort)")
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
@@ -79,7 +79,8 @@ function(tp_common_options target)
   if(NOT type STREQUAL "OBJECT_LIBRARY")
     target_link_options(${target} PRIVATE ${TP_SANITIZE_FLAGS})
     if(NOT APPLE)
-      target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed ${TP_FOLD})
+      target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed ${TP_FOLD}
+        -Wl,-Bsymbolic-functions)  # no call inside a library takes the way round by its table
     endif()
   endif()
 endfunction()

@@ -213,7 +213,7 @@ class Formulas:
             if i.endswith("_shape") and (of in tensors or of in results) and i not in x.types:
                 known = tensors.get(of) or results[of]
                 if known.type.is_list:
-                    add(i, "shapes", of, f"const std::vector<Shape>& {i}", Value(i, SHAPES))
+                    add(i, "shapes", of, f"const Shapes& {i}", Value(i, SHAPES))
                 else:
                     add(i, "shape", of, f"const Shape& {i}", Value(i, DIMS))
             elif i.endswith("_dtype") and (of in tensors or of in results) and i not in x.types:

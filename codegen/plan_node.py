@@ -20,8 +20,8 @@ class NodePlanner(Formulas):
         for n in s.shapes:
             members.append(Member("Shape", f"{n}_shape_"))
         for n in s.list_shapes:
-            members.append(Member("std::vector<Shape>", f"{n}_shapes_"))
-            members.append(Member("std::vector<Dtype>", f"{n}_dtypes_"))
+            members.append(Member("Shapes", f"{n}_shapes_"))
+            members.append(Member("PooledVec<Dtype>", f"{n}_dtypes_"))
         if x.list_node:
             members += [Member("Dtype", f"{a.name}_dtype_", " = Dtype::F32") for a in x.recorded if not a.type.is_list]
         for n in s.has:
@@ -89,7 +89,7 @@ class NodePlanner(Formulas):
         for n in s.list_shapes:
             v = C.cpp_name(n)
             lines.append(f"back.{n}_shapes_ = shapes_of({v});")
-            lines.append(f"for (const TensorRef& t : {v}) back.{n}_dtypes_.push_back(t ? t->dtype() : Dtype::F32);")
+            lines.append(f"back.{n}_dtypes_ = dtypes_of({v});")
         for n in s.has:
             lines.append(f"back.has_{n}_ = bool({C.cpp_name(n)});")
         for n in s.attrs:

@@ -424,17 +424,16 @@ class Forward:
             body.append(f"std::array<Storage, {len(names_)}> results = {memory};")
             body += [f"TensorRef {v} = wiring::wrap(std::move(results[{i}]));" for i, v in enumerate(names_)]
         elif x.results[0].type.is_list:
-            one = (
-                f"view_or_wrap({base}, std::move(s), {op}, ViewKind::MultiOutput)"
-                if base
-                else "wiring::wrap(std::move(s))"
-            )
+            one = "TensorImpl::make(std::move(s))" if base else "wiring::wrap(std::move(s))"
             body.append(f"std::vector<TensorRef> {names_[0]};")
             body += [f"for (Storage& s : {memory})", f"  {names_[0]}.push_back({one});"]
+            if base:
+                body.append(f"for (const TensorRef& t : {names_[0]})")
+                body.append(f"  settle_view(t, {base}, {op}, ViewKind::MultiOutput);")
         elif base:
-            body.append(f"TensorRef {names_[0]} = view_or_wrap({base}, {memory}, {op});")
+            body.append(f"TensorRef {names_[0]} = view_of({base}, {op}, [&] {{ return {memory}; }});")
         else:
-            body.append(f"TensorRef {names_[0]} = wiring::wrap({memory});")
+            body.append(f"TensorRef {names_[0]} = wiring::result_of([&] {{ return {memory}; }});")
             if x.entry.view_of:  # without history it still shows memory whose changes nobody counts
                 body.append(f"if (TP_UNLIKELY({x.entry.view_of}->is_inference())) {names_[0]}->set_inference(true);")
         if x.has_node:

@@ -61,7 +61,7 @@ class AutogradNode : public Node {
 
   const Shape& out_shape() const { return out_shape_; }
   /// contract `input_shapes_[i]`.
-  const Shape& input_shape(std::size_t i) const { return input_shapes_ ? (*input_shapes_)[i] : out_shape_; }
+  const Shape& input_shape(std::size_t i) const { return input_shapes_ ? input_shapes_->of[i] : out_shape_; }
   Dtype input_dtype(std::size_t i) const { return input_dtypes_[i]; }
   Dtype dtype() const { return dtype_; }
   Device device() const { return Device::CPU; }
@@ -90,10 +90,10 @@ class AutogradNode : public Node {
  protected:
   void keep_shape(std::size_t i, const Shape& sizes) {
     if (!input_shapes_) {
-      input_shapes_ = std::make_unique<std::array<Shape, N_IN>>();
-      input_shapes_->fill(out_shape_);
+      input_shapes_ = std::make_unique<InputShapes>();
+      if (N_IN > 1) input_shapes_->of.fill(out_shape_);
     }
-    (*input_shapes_)[i] = sizes;
+    input_shapes_->of[i] = sizes;
   }
   const Storage& saved(std::size_t k) const { return saved_[k].get(*this, Derived::kSavedNames[k]); }
   /// With history, for apply_for_graph: an input on its own edge, an output on this node.
@@ -107,7 +107,14 @@ class AutogradNode : public Node {
   std::array<Edge, N_IN> edges_;
   std::array<SavedValue, N_SAVED> saved_;
   Shape out_shape_;
-  std::unique_ptr<std::array<Shape, N_IN>> input_shapes_;  // absent: every input has the sizes of the output
+  struct InputShapes {
+    std::array<Shape, N_IN> of;
+    static void* operator new(std::size_t n) {
+      return n <= memory::kSmallMax ? memory::small_alloc(n) : ::operator new(n);
+    }
+    static void operator delete(void* p, std::size_t n) { free_node(p, n); }
+  };
+  std::unique_ptr<InputShapes> input_shapes_;  // absent: every input has the sizes of the output
   std::array<Dtype, N_IN> input_dtypes_{};
   Dtype dtype_ = Dtype::F32;
 };
@@ -153,7 +160,7 @@ class ListNode : public Node {
   std::vector<SavedValue> saved_;  // filled by ops that read their inputs again
 
  protected:
-  std::vector<Edge> edges_;
+  PooledVec<Edge> edges_;
   Shape out_shape_;
   Dtype dtype_ = Dtype::F32;
 };

@@ -35,6 +35,9 @@ bool alike(const Storage& a, const Storage& b) {
   return true;
 }
 
+/// The tensor's own list; those of its base are the base's.
+const Tangent* own_tangents(const TensorRef& t) { return t->meta() ? t->meta()->tangents : nullptr; }
+
 /// `tangent` in new memory laid out as `s`.
 TensorRef relaid(const Storage& s, const TensorRef& tangent) {
   const TensorRef flat = zeros_under(s, tangent->dtype());
@@ -154,10 +157,10 @@ void attach_tangent(const TensorRef& t, TensorRef tangent, std::uint32_t level) 
 
 TensorRef tangent_of(const TensorRef& t, std::uint32_t level) {
   if (!t || !t->has_tangent()) return nullptr;
-  for (const Tangent* d = t->meta()->tangents; d && d->level >= level; d = d->outer)
+  for (const Tangent* d = own_tangents(t); d && d->level >= level; d = d->outer)
     if (d->level == level) return d->value;
   if (!t->is_view()) return nullptr;
-  const TensorRef base = t->meta()->view->base;
+  const TensorRef base = t->view().base;
   TensorRef whole = tangent_of(base, level);
   if (!whole) return nullptr;
   const Storage& b = base->storage();
@@ -173,16 +176,16 @@ TensorRef tangent_of(const TensorRef& t, std::uint32_t level) {
 
 void collect_levels(const TensorRef& t, LevelList& levels) {
   if (!t || !t->has_tangent()) return;
-  for (const Tangent* d = t->meta()->tangents; d; d = d->outer)
+  for (const Tangent* d = own_tangents(t); d; d = d->outer)
     if (std::find(levels.begin(), levels.end(), d->level) == levels.end()) levels.push_back(d->level);
   std::sort(levels.begin(), levels.end());
-  if (t->is_view()) collect_levels(t->meta()->view->base, levels);
+  if (t->is_view()) collect_levels(t->view().base, levels);
 }
 
 void share_tangents(const TensorRef& to, const TensorRef& from, std::uint32_t below) {
   if (!from || !from->has_tangent()) return;
   if (TP_LIKELY(!from->is_view())) {
-    for (const Tangent* d = from->meta()->tangents; d; d = d->outer)
+    for (const Tangent* d = own_tangents(from); d; d = d->outer)
       if (d->level < below) attach_tangent(to, d->value, d->level);
     return;
   }

@@ -289,7 +289,7 @@ class Pass final : public PassBase {
     accumulate_into(c.slots[nr], std::move(g));
   }
   void put(Node& child, PassState& c, std::uint32_t nr, GradSlot&& g) {
-    if (!g.defined()) return;
+    if (!g.tensor) return put(child, c, nr, std::move(g.value));
     if (!c.slots) put_first(child, c);
     accumulate_into(c.slots[nr], std::move(g));
   }

@@ -83,6 +83,10 @@ void move_retained(TensorImpl* t, Node* from, Node* to, std::uint32_t output_nr)
 
 Edge find_gradient_edge(const TensorRef& t) {
   if (TP_UNLIKELY(t->is_batched())) return find_gradient_edge(t->meta()->physical);
+  if (!t->grad_fn_raw() && !t->is_view()) {
+    if (!t->requires_grad()) return {};
+    return {NodeRef::share(accumulator_of(t)), 0};
+  }
   if (Node* fn = grad_fn(t)) return {NodeRef::share(fn), t->output_nr()};
   if (t->requires_grad()) return {NodeRef::share(accumulator_of(t)), 0};
   return {};

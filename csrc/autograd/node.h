@@ -199,7 +199,7 @@ TP_API Node* grad_fn(const TensorRef& t);
 TP_API Edge find_gradient_edge(const TensorRef& t);
 inline Edge gradient_edge(const TensorRef& t) {
   // A plain intermediate result has a node and nothing else to look at.
-  if (TP_LIKELY(!t->meta() && t->grad_fn_raw()))
+  if (TP_LIKELY(!t->is_special() && t->grad_fn_raw()))
     return {NodeRef::share(static_cast<Node*>(t->grad_fn_raw())), t->output_nr()};
   return find_gradient_edge(t);
 }

@@ -199,9 +199,13 @@ void PassBase::validate(Node& n, std::uint64_t wanted, GraphGradVec& grads) {
   const auto like = [&](const Edge& e, std::size_t i) -> Storage {
     if (!e.node || (i < 64 && !(wanted >> i & 1))) return {};
     const TensorRef leaf = leaf_of_edge(e);
-    Dtype dtype;
-    if (leaf && i < grads.size() && grads[i] && !wanted_dtype(leaf, dtype))
-      return Storage(BlockRef(), grads[i]->dtype(), leaf->sizes());
+    if (leaf && i < grads.size() && grads[i]) {
+      const TensorRef& g = grads[i];
+      Dtype dtype;
+      const bool any = !wanted_dtype(leaf, dtype);
+      if (g->sizes() == leaf->sizes() && (any || g->dtype() == dtype)) return {};  // as it should be
+      if (any) return Storage(BlockRef(), g->dtype(), leaf->sizes());
+    }
     return e.node->output_like(e.nr);
   };
   InlineVec<Storage, 3> expected;
@@ -333,6 +337,7 @@ void PassBase::finish() {
 
 std::vector<TensorRef> PassBase::results() {
   std::vector<TensorRef> out;
+  out.reserve(captures_.size());
   std::unordered_set<const Block*> seen;  // memory of seeds and earlier results; only results with history ask for it
   const auto fresh = [&](const TensorRef& t) {
     if (seen.empty())

@@ -103,7 +103,7 @@ class PassBase {
   const bool keep_graph_;
   const bool anomaly_;
   const bool pruned_;
-  std::vector<Capture> captures_;   // one per input
+  PooledVec<Capture> captures_;   // one per input
   InlineVec<Deferred, 2> deferred_;  // leaves are updated when the whole walk has succeeded
 
  private:

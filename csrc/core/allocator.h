@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 #include "core/api.h"
 
@@ -45,6 +47,26 @@ inline void small_free(void* p, std::size_t bytes) {
   ++list.count;
 }
 
+/// For short vectors: their memory comes from the free lists while it fits.
+template <class T>
+struct Pooled {
+  using value_type = T;
+  Pooled() = default;
+  template <class U>
+  Pooled(const Pooled<U>&) noexcept {}
+  T* allocate(std::size_t n) {
+    const std::size_t bytes = n * sizeof(T);
+    return static_cast<T*>(bytes <= kSmallMax ? small_alloc(bytes) : ::operator new(bytes));
+  }
+  void deallocate(T* p, std::size_t n) noexcept {
+    if (n * sizeof(T) <= kSmallMax)
+      small_free(p, n * sizeof(T));
+    else
+      ::operator delete(p);
+  }
+  friend bool operator==(const Pooled&, const Pooled&) { return true; }
+};
+
 /// Data blocks: 64-byte aligned, cached by size class; huge pages from 2 MB. Throws ErrorKind::Memory.
 TP_API void* large_alloc(std::size_t bytes);
 TP_API void large_free(void* p, std::size_t bytes);
@@ -63,3 +85,9 @@ TP_API std::size_t cache_limit();
 extern TP_API std::uint64_t blocks_made;  // counts every data block, for allocation tests
 
 }  // namespace tp::memory
+
+namespace tp {
+/// Guarded by the host's lock, as the free lists are: for what ops and nodes keep, not for kernels.
+template <class T>
+using PooledVec = std::vector<T, memory::Pooled<T>>;
+}  // namespace tp

@@ -76,19 +76,25 @@ BlockRef alias_block(const BlockRef& block) {
   return BlockRef::adopt(b);
 }
 
-void Storage::update_flags() {
-  numel_ = product(sizes_);
-  contiguous_ = true;
-  if (numel_ == 0) return;
-  std::int64_t step = 1;
-  for (int i = sizes_.size() - 1; i >= 0; --i) {
-    if (sizes_[i] == 1) continue;
-    if (strides_[i] != step) {
-      contiguous_ = false;
-      return;
-    }
-    step *= sizes_[i];
+Storage::Storage(BlockRef block, Dtype dtype, const Shape& sizes, const Strides& strides, std::int64_t offset)
+    : block_(std::move(block)), offset_(offset), dtype_(dtype) {
+  // One by one: they have often been written just now, and a wider load would wait for that.
+  sizes_.resize(sizes.size());
+  strides_.resize(sizes.size());
+  std::int64_t *own_n = sizes_.data(), *own_by = strides_.data();
+  const std::int64_t *n = sizes.data(), *by = strides.data();
+  std::int64_t count = 1, step = 1;
+  bool contiguous = true;
+  for (int i = sizes.size() - 1; i >= 0; --i) {
+    own_n[i] = n[i];
+    own_by[i] = by[i];
+    count *= n[i];
+    if (n[i] == 1) continue;
+    contiguous &= by[i] == step;
+    step *= n[i];
   }
+  numel_ = count;
+  contiguous_ = contiguous || count == 0;
 }
 
 bool Storage::is_dense() const {

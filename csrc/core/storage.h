@@ -40,18 +40,10 @@ TP_API BlockRef alias_block(const BlockRef& block);
 class Storage {
  public:
   Storage() noexcept {}
-  Storage(BlockRef block, Dtype dtype, Shape sizes)
-      : block_(std::move(block)), sizes_(std::move(sizes)), dtype_(dtype) {
+  Storage(BlockRef block, Dtype dtype, const Shape& sizes) : block_(std::move(block)), sizes_(sizes), dtype_(dtype) {
     set_contiguous();
   }
-  Storage(BlockRef block, Dtype dtype, Shape sizes, Strides strides, std::int64_t offset)
-      : block_(std::move(block)),
-        offset_(offset),
-        sizes_(std::move(sizes)),
-        strides_(std::move(strides)),
-        dtype_(dtype) {
-    update_flags();
-  }
+  TP_API Storage(BlockRef block, Dtype dtype, const Shape& sizes, const Strides& strides, std::int64_t offset);
 
   /// False for a default-constructed Storage: an absent gradient.
   bool defined() const { return bool(block_); }
@@ -83,8 +75,14 @@ class Storage {
   }
 
   /// The same memory under other sizes and strides (offset absolute, in elements).
-  Storage with_geometry(Shape sizes, Strides strides, std::int64_t offset) const {
-    return Storage(block_, dtype_, std::move(sizes), std::move(strides), offset);
+  Storage with_geometry(const Shape& sizes, const Strides& strides, std::int64_t offset) const {
+    return Storage(block_, dtype_, sizes, strides, offset);
+  }
+  /// The same memory as contiguous elements under other sizes.
+  Storage with_sizes(const Shape& sizes) const {
+    Storage s(block_, dtype_, sizes);
+    s.offset_ = offset_;
+    return s;
   }
   /// Whether two handles cover exactly the same elements in the same order.
   bool same_view(const Storage& o) const {
@@ -104,15 +102,14 @@ class Storage {
     const int n = sizes_.size();
     strides_.resize(n);
     std::int64_t step = 1;
+    numel_ = 1;
     for (int i = n - 1; i >= 0; --i) {
       strides_[i] = step;
       step *= sizes_[i] > 1 ? sizes_[i] : 1;
+      numel_ *= sizes_[i];
     }
-    numel_ = 1;
-    for (int i = 0; i < n; ++i) numel_ *= sizes_[i];
     contiguous_ = true;
   }
-  TP_API void update_flags();
 
   BlockRef block_;
   std::int64_t offset_ = 0;

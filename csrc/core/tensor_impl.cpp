@@ -1,6 +1,8 @@
 // Lifetimes: iterative destruction of node chains, and the end of a TensorImpl.
 #include "core/tensor_impl.h"
 
+#include <memory>
+
 namespace tp {
 
 bool (*drop_host_object)(void*) = nullptr;
@@ -15,11 +17,20 @@ struct Waiting {
   std::vector<NodeBase*> dead;
   std::vector<NodeBase*> links;
   bool draining = false;
-  ~Waiting();
 };
+thread_local constinit Waiting* waiting = nullptr;  // read without the guard of an object that is destroyed
 thread_local constinit bool waiting_gone = false;  // nodes may still end after the thread's objects did
-thread_local Waiting thread_waiting;
-Waiting::~Waiting() { waiting_gone = true; }
+struct Owner {
+  std::unique_ptr<Waiting> own = std::make_unique<Waiting>();
+  ~Owner() {
+    waiting = nullptr;
+    waiting_gone = true;
+  }
+};
+Waiting* waiting_here() {
+  static thread_local Owner owner;
+  return waiting = owner.own.get();
+}
 
 }  // namespace
 
@@ -36,17 +47,20 @@ void NodeBase::drain(std::vector<NodeBase*>& dead, std::vector<NodeBase*>& links
 }
 
 void NodeBase::destroy(NodeBase* n) {
-  if (TP_UNLIKELY(waiting_gone)) {
-    std::vector<NodeBase*> dead{n}, links;
-    return drain(dead, links);
+  Waiting* w = waiting;
+  if (TP_UNLIKELY(!w)) {
+    if (waiting_gone) {
+      std::vector<NodeBase*> dead{n}, links;
+      return drain(dead, links);
+    }
+    w = waiting_here();
   }
-  Waiting& w = thread_waiting;
-  w.dead.push_back(n);
-  if (w.draining) return;
-  w.draining = true;
-  drain(w.dead, w.links);
-  w.draining = false;
-  if (w.dead.capacity() > 4096) w.dead = {};
+  w->dead.push_back(n);
+  if (w->draining) return;
+  w->draining = true;
+  drain(w->dead, w->links);
+  w->draining = false;
+  if (w->dead.capacity() > 4096) w->dead = {};
 }
 
 AutogradMeta::~AutogradMeta() {
@@ -57,7 +71,6 @@ AutogradMeta::~AutogradMeta() {
     if (t->next) t->next->prev = t->prev;
     delete t;
   }
-  delete view;
 }
 
 AutogradMeta& TensorImpl::ensure_meta() {
@@ -93,8 +106,7 @@ void TensorImpl::destroy(TensorImpl* t) {
     if (meta->retains_grad && t->grad_fn_) t->grad_fn_->tensor_died(t);
     delete meta;
   }
-  t->~TensorImpl();
-  memory::small_free(t, sizeof(TensorImpl));
+  delete t;
 }
 
 }  // namespace tp

@@ -44,14 +44,12 @@ using NodeBaseRef = Ref<NodeBase>;
 /// How a view came to be: decides what an in-place op on it may do.
 enum class ViewKind : std::uint8_t { Plain, MultiOutput, NoGradMode, CustomFunction };
 
-/// A differentiable view: its base and, once the base's history moved, a grad_fn made anew.
+/// What a differentiable view knows of its base.
 struct ViewMeta {
-  TensorRef base;  // the root, never itself a view
-  ViewKind kind = ViewKind::Plain;
-  std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for; older than the base's history: stale
+  TensorRef base;  // the root, never itself a view; null: no view
   const char* op = "";  // the op that made the view, for messages
-  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
-  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
+  std::uint32_t seen_version = 0;  // version of the memory grad_fn was made for; older than the base's history: stale
+  ViewKind kind = ViewKind::Plain;
 };
 
 struct AutogradMeta;
@@ -69,11 +67,10 @@ struct Tangent {
   static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
 };
 
-/// What few tensors have: gradient, accumulator, view, tangents, batch. Allocated when first needed.
+/// What few tensors have: gradient, accumulator, tangents, batch. Allocated when first needed.
 struct TP_API AutogradMeta {
   TensorRef grad;
   NodeBaseRef accumulator;  // leaf only: the AccumulateGrad of this tensor
-  ViewMeta* view = nullptr;
   Tangent* tangents = nullptr;
   TensorRef physical;  // batched: the tensor with the batch dimensions, which holds memory, history and tangents
   std::uint64_t level_id = 0;  // batched: the innermost of its levels, to tell a closed one
@@ -93,8 +90,14 @@ struct TP_API AutogradMeta {
 
 class TP_API TensorImpl {
  public:
-  static TensorRef make(Storage storage) {
-    return TensorRef::adopt(new (memory::small_alloc(sizeof(TensorImpl))) TensorImpl(std::move(storage)));
+  static TensorRef make(Storage&& storage) {
+    return make_from([&]() -> Storage&& { return std::move(storage); });
+  }
+  static TensorRef make(const Storage& storage) { return make(Storage(storage)); }
+  /// Of the Storage that `kernel()` gives, built where it stays.
+  template <class F>
+  static TensorRef make_from(F&& kernel) {
+    return TensorRef::adopt(new TensorImpl(kernel));
   }
   static void retain(TensorImpl* t) { ++t->refs_.n; }
   static void release(TensorImpl* t) {
@@ -122,10 +125,10 @@ class TP_API TensorImpl {
 
   /// True for a leaf that asked for it, for every result that has a grad_fn, and for a view of a base that got one.
   /// A batched tensor answers for its physical one.
-  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ != nullptr) && follows_history()); }
+  bool requires_grad() const { return requires_grad_ || (TP_UNLIKELY(meta_ || view_.base) && follows_history()); }
   bool is_leaf() const {
     return !grad_fn_ &&
-        !(TP_UNLIKELY(meta_ != nullptr) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
+        !(TP_UNLIKELY(meta_ || view_.base) && (batched_ ? !meta_->physical->is_leaf() : follows_history()));
   }
   void set_requires_grad(bool v) {  // leaf only; callers check
     requires_grad_ = v;
@@ -142,16 +145,19 @@ class TP_API TensorImpl {
 
   AutogradMeta* meta() const { return meta_; }
   AutogradMeta& ensure_meta();
-  bool is_view() const { return meta_ && meta_->view; }
+  bool is_view() const { return bool(view_.base); }
+  const ViewMeta& view() const { return view_; }
+  ViewMeta& view() { return view_; }
+  /// Whether there is more to look at than memory and grad_fn.
+  bool is_special() const { return meta_ || view_.base; }
   const TensorRef& grad() const {
     static const TensorRef none;
     return meta_ ? meta_->grad : none;
   }
   /// Whether it carries a tangent of any open forward level.
   bool has_tangent() const {
-    return TP_UNLIKELY(meta_ != nullptr) &&
-        (meta_->tangents || (meta_->view && meta_->view->base->has_tangent()) ||
-         (batched_ && meta_->physical->has_tangent()));
+    return (TP_UNLIKELY(meta_ != nullptr) && (meta_->tangents || (batched_ && meta_->physical->has_tangent()))) ||
+        (view_.base && view_.base->has_tangent());
   }
   /// A value inside vmap: its storage tells logical sizes and dtype, and holds no elements. See csrc/transforms.
   bool is_batched() const { return batched_; }
@@ -159,9 +165,8 @@ class TP_API TensorImpl {
   /// A view whose base was changed, and had its history moved or cut, since the view was made: its grad_fn has to be made
   /// anew.
   bool view_is_stale() const {
-    const ViewMeta* v = meta_ ? meta_->view : nullptr;
-    return v && v->base->meta_ && v->seen_version < v->base->meta_->history_version &&
-        v->seen_version < storage_.version();
+    const AutogradMeta* base = view_.base ? view_.base->meta_ : nullptr;
+    return base && view_.seen_version < base->history_version && view_.seen_version < storage_.version();
   }
   /// Set once a view of this tensor exists.
   bool is_viewed() const { return viewed_; }
@@ -177,16 +182,18 @@ class TP_API TensorImpl {
   bool owns_host_object = false;
 
  private:
-  explicit TensorImpl(Storage storage) : storage_(std::move(storage)) {}
+  template <class F>
+  explicit TensorImpl(F& kernel) : storage_(kernel()) {}
+  static void* operator new(std::size_t n) { return memory::small_alloc(n); }
+  static void operator delete(void* p, std::size_t n) { memory::small_free(p, n); }
   ~TensorImpl();
   static void destroy(TensorImpl* t);
   bool follows_history() const {
     if (batched_) return meta_->physical->requires_grad();
-    return view_is_stale() && meta_->view->kind != ViewKind::NoGradMode && meta_->view->base->requires_grad();
+    return view_is_stale() && view_.kind != ViewKind::NoGradMode && view_.base->requires_grad();
   }
 
-  RefCount refs_;
-  std::uint32_t output_nr_ = 0;
+  // The flags follow owns_host_object: eight bytes in all.
   bool requires_grad_ = false;
   bool inference_ = false;
   bool subclass_ = false;
@@ -194,8 +201,11 @@ class TP_API TensorImpl {
   bool reshaped_ = false;
   bool written_ = false;
   bool batched_ = false;
+  RefCount refs_;
+  std::uint32_t output_nr_ = 0;
   NodeBaseRef grad_fn_;
   AutogradMeta* meta_ = nullptr;
+  ViewMeta view_;
   Storage storage_;
 };
 

@@ -2,6 +2,7 @@
 #include "kernels/reduce_driver.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/modes.h"
 #include "kernels/scratch.h"
@@ -28,6 +29,8 @@ std::int64_t magnitude(std::int64_t v) { return v < 0 ? -v : v; }
 struct Axes {
   int n = 0;
   std::int64_t size[kMaxDims], in[kMaxDims], out[kMaxDims];
+
+  Axes() noexcept {}  // not defaulted: value-initialisation would clear three kilobytes
 
   std::int64_t numel() const {
     std::int64_t total = 1;
@@ -92,12 +95,14 @@ struct Target {
 // Two buffers of one thread that staging steps alternate between.
 class StageBuffers {
  public:
-  explicit StageBuffers(std::int64_t elements) : half_(std::size_t(elements) * 16), memory_(2 * half_) {}
-  char* half(int i) const { return static_cast<char*>(memory_.get()) + std::size_t(i) * half_; }
+  explicit StageBuffers(std::int64_t elements) : half_(std::size_t(elements) * 16) {
+    if (elements) memory_.emplace(2 * half_);
+  }
+  char* half(int i) const { return static_cast<char*>(memory_->get()) + std::size_t(i) * half_; }
 
  private:
   std::size_t half_;
-  ScratchBytes memory_;
+  std::optional<ScratchBytes> memory_;
 };
 
 struct Folder {
@@ -256,7 +261,6 @@ struct Folder {
       chunks = std::clamp<std::int64_t>(count / std::max<std::int64_t>(1, kChunk / width), 1, kMaxChunks);
 
     if (chunks == 1) {
-      const std::int64_t grain = std::max<std::int64_t>(1, kParallelFrom / 2 / std::max<std::int64_t>(1, total / n));
       const auto body = [&](std::int64_t b, std::int64_t e) {
         const StageBuffers scratch(stages ? std::min(kStaged, width * count) : 0);
         alignas(64) char memory[kColumns * 24];
@@ -272,7 +276,7 @@ struct Folder {
       if (total < kParallelFrom)
         body(0, n);
       else
-        parallel_tiles(n, grain, body);
+        parallel_tiles(n, std::max<std::int64_t>(1, kParallelFrom / 2 / std::max<std::int64_t>(1, total / n)), body);
       return;
     }
     // Few outputs, much to fold: chunks of each output in parallel, merged in their order.

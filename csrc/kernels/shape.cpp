@@ -27,23 +27,44 @@ Dtype common_dtype(std::span<const Storage> tensors) {
   return p.result();
 }
 
+// Storages by address: of few without an allocation.
+class Pointers {
+ public:
+  explicit Pointers(std::size_t most) {
+    if (most > kFew) many_.resize(most);
+    at_ = most > kFew ? many_.data() : few_;
+  }
+  void add(const Storage& s) { at_[n_++] = &s; }
+  operator std::span<const Storage* const>() const { return {at_, n_}; }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  const Storage* few_[kFew];
+  std::vector<const Storage*> many_;
+  const Storage** at_;
+  std::size_t n_ = 0;
+};
+
+// Small results of contiguous inputs, whose elements follow each other for each place in the dimensions before `dim`.
+bool join_contiguous(const Storage& out, std::span<const Storage* const> inputs, int dim) {
+  if (out.numel() >= kParallelFrom) return false;
+  for (const Storage* s : inputs)
+    if (!s->is_contiguous() || s->dtype() != out.dtype()) return false;
+  std::int64_t outer = 1;
+  for (int d = 0; d < dim; ++d) outer *= out.size(d);
+  char* to = out.raw();
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (const Storage* s : inputs) {
+      const std::size_t bytes = outer == 1 ? s->nbytes() : s->nbytes() / std::size_t(outer);
+      std::memcpy(to, s->raw() + std::size_t(o) * bytes, bytes);
+      to += bytes;
+    }
+  return true;
+}
+
 // out[..., at : at + k, ...] = each input in turn; sizes have been checked.
 void join(const Storage& out, std::span<const Storage* const> inputs, int dim) {
-  const std::int64_t item = std::int64_t(item_size(out.dtype()));
-  bool plain = out.numel() < kParallelFrom;
-  for (const Storage* s : inputs) plain = plain && s->is_contiguous() && s->dtype() == out.dtype();
-  if (plain) {
-    std::int64_t outer = 1, inner = item;
-    for (int d = 0; d < out.dim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : out.size(d);
-    char* to = out.raw();
-    for (std::int64_t o = 0; o < outer; ++o)
-      for (const Storage* s : inputs) {
-        const std::int64_t bytes = s->size(dim) * inner;
-        std::memcpy(to, s->raw() + o * bytes, std::size_t(bytes));
-        to += bytes;
-      }
-    return;
-  }
+  if (join_contiguous(out, inputs, dim)) return;
   std::int64_t at = 0;
   for (const Storage* s : inputs) {
     Storage place = out.with_geometry(s->sizes(), out.strides(), out.offset() + at * out.stride(dim));
@@ -90,11 +111,7 @@ Storage cat(const OpSchema& op, std::span<const Storage> tensors, std::int64_t d
   const int d = wrap_dim(op.name, dim, first->dim());
   Shape sizes = first->sizes();
   std::int64_t total = 0;
-  const Storage* few[16];
-  std::vector<const Storage*> many;
-  if (tensors.size() > 16) many.resize(tensors.size());
-  const Storage** list = tensors.size() > 16 ? many.data() : few;
-  std::size_t n = 0;
+  Pointers list(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Storage& s = tensors[i];
     if (is_legacy_empty(s) && first->dim() != 1) continue;
@@ -104,11 +121,11 @@ Storage cat(const OpSchema& op, std::span<const Storage> tensors, std::int64_t d
       value_error(op.name, ": tensor ", i, " has shape ", s.sizes(), ", which differs from ", first->sizes(),
                   " in more than dimension ", d);
     total += s.size(d);
-    list[n++] = &s;
+    list.add(s);
   }
   sizes[d] = total;
   Storage out = empty(sizes, common_dtype(tensors));
-  if (out.numel()) join(out, {list, n}, d);
+  if (out.numel()) join(out, list, d);
   return out;
 }
 
@@ -119,20 +136,22 @@ Storage stack(const OpSchema& op, std::span<const Storage> tensors, std::int64_t
   if (TP_UNLIKELY(dim < -(n + 1) || dim > n))
     index_error(op.name, ": dim ", dim, " out of range for ", n, "-d tensors (expected ", -(n + 1), "..", n, ")");
   const int d = int(dim < 0 ? dim + n + 1 : dim);
-  std::vector<Storage> lifted;
-  lifted.reserve(tensors.size());
-  std::vector<const Storage*> list;
+  Pointers list(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (TP_UNLIKELY(!(tensors[i].sizes() == sizes)))
       value_error(op.name, ": all tensors must have one shape, but tensor 0 has ", sizes, " and tensor ", i, " has ",
                   tensors[i].sizes());
-    lifted.push_back(unsqueeze(op, tensors[i], d));
-    list.push_back(&lifted.back());
+    list.add(tensors[i]);
   }
   Shape out_sizes = sizes;
   out_sizes.insert(d, std::int64_t(tensors.size()));
   Storage out = empty(out_sizes, common_dtype(tensors));
-  if (out.numel()) join(out, list, d);
+  if (!out.numel() || join_contiguous(out, list, d)) return out;
+  std::vector<Storage> lifted;
+  lifted.reserve(tensors.size());
+  Pointers places(tensors.size());
+  for (const Storage& s : tensors) places.add(lifted.emplace_back(unsqueeze(op, s, d)));
+  join(out, places, d);
   return out;
 }
 

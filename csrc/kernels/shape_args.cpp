@@ -99,6 +99,7 @@ Shape reduced_shape(const Shape& shape, const Dims& dims, bool keepdim) {
 
 Storage reshaped(const Storage& s, const Shape& shape) {
   if (s.sizes() == shape) return s;
+  if (s.is_contiguous()) return s.with_sizes(shape);
   if (std::optional<Strides> strides = view_strides(s, shape))
     return s.with_geometry(shape, *std::move(strides), s.offset());
   const Storage copy = contiguous(s);

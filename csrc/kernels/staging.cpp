@@ -113,6 +113,10 @@ void copy_into(Storage& to, const Storage& from) {
   require_writable(to, "copy");
   if (TP_UNLIKELY(!(to.sizes() == from.sizes())))
     value_error("copy: sizes ", from.sizes(), " cannot be copied into sizes ", to.sizes());
+  if (to.is_contiguous() && from.is_contiguous() && to.dtype() == from.dtype() && to.numel() < kParallelFrom) {
+    if (to.numel()) std::memmove(to.raw(), from.raw(), to.nbytes());
+    return;
+  }
   if (same_elements(to, from)) return;
   if (overlaps(to, from)) {
     Storage temporary = empty(from.sizes(), from.dtype());

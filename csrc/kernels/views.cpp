@@ -10,12 +10,27 @@
 namespace tp::kernels {
 namespace {
 
+/// `s` without dimension `d`.
+Storage without(const Storage& s, int d, std::int64_t offset) {
+  Shape sizes;
+  Strides strides;
+  sizes.resize(s.dim() - 1);
+  strides.resize(s.dim() - 1);
+  const std::int64_t *n = s.sizes().data(), *by = s.strides().data();
+  std::int64_t *to_n = sizes.data(), *to_by = strides.data();
+  for (int i = 0; i + 1 < s.dim(); ++i) {
+    to_n[i] = n[i + (i >= d)];
+    to_by[i] = by[i + (i >= d)];
+  }
+  return s.with_geometry(sizes, strides, offset);
+}
+
 Storage swapped(const Storage& s, int a, int b) {
   Shape sizes = s.sizes();
   Strides strides = s.strides();
   std::swap(sizes[a], sizes[b]);
   std::swap(strides[a], strides[b]);
-  return s.with_geometry(std::move(sizes), std::move(strides), s.offset());
+  return s.with_geometry(sizes, strides, s.offset());
 }
 
 Storage ordered(const Storage& s, const Dims& order) {
@@ -27,7 +42,7 @@ Storage ordered(const Storage& s, const Dims& order) {
     sizes[i] = s.size(int(order[i]));
     strides[i] = s.stride(int(order[i]));
   }
-  return s.with_geometry(std::move(sizes), std::move(strides), s.offset());
+  return s.with_geometry(sizes, strides, s.offset());
 }
 
 template <class T>
@@ -128,6 +143,7 @@ Storage reshape(const OpSchema& op, const Storage& input, const Dims& shape) {
 
 Storage view(const OpSchema& op, const Storage& input, const Dims& size) {
   const Shape shape = infer_shape(op.name, size, input.numel());
+  if (input.is_contiguous()) return input.with_sizes(shape);
   std::optional<Strides> strides = view_strides(input, shape);
   if (TP_UNLIKELY(!strides))
     runtime_error(op.name, ": shape ", size, " is not compatible with a tensor of shape ", input.sizes(),
@@ -176,7 +192,7 @@ Storage unflatten(const OpSchema& op, const Storage& input, std::int64_t dim, co
       strides.push_back(step);
     }
   }
-  return input.with_geometry(std::move(shape), std::move(strides), input.offset());
+  return input.with_geometry(shape, strides, input.offset());
 }
 
 Storage expand(const OpSchema& op, const Storage& input, const Dims& size) {
@@ -197,7 +213,7 @@ Storage expand(const OpSchema& op, const Storage& input, const Dims& size) {
     }
     if (i >= shift && (own != 1 || shape[i] == 1)) strides[i] = input.stride(i - shift);
   }
-  return input.with_geometry(std::move(shape), std::move(strides), input.offset());
+  return input.with_geometry(shape, strides, input.offset());
 }
 
 Storage squeeze(const OpSchema& op, const Storage& input, const std::optional<Dims>& dim) {
@@ -214,7 +230,7 @@ Storage squeeze(const OpSchema& op, const Storage& input, const std::optional<Di
     sizes.push_back(input.size(i));
     strides.push_back(input.stride(i));
   }
-  return input.with_geometry(std::move(sizes), std::move(strides), input.offset());
+  return input.with_geometry(sizes, strides, input.offset());
 }
 
 Storage unsqueeze(const OpSchema& op, const Storage& input, std::int64_t dim) {
@@ -227,7 +243,7 @@ Storage unsqueeze(const OpSchema& op, const Storage& input, std::int64_t dim) {
   const std::int64_t step = d < n ? sizes[d] * strides[d] : 1;
   sizes.insert(d, 1);
   strides.insert(d, step);
-  return input.with_geometry(std::move(sizes), std::move(strides), input.offset());
+  return input.with_geometry(sizes, strides, input.offset());
 }
 
 // ---- parts -------------------------------------------------------------------------------------------------------
@@ -238,12 +254,7 @@ Storage select(const OpSchema& op, const Storage& input, std::int64_t dim, std::
   const std::int64_t n = input.size(d);
   if (TP_UNLIKELY(index < -n || index >= n))
     index_error(op.name, ": index ", index, " is out of range for dimension ", d, " with size ", n);
-  Shape sizes = input.sizes();
-  Strides strides = input.strides();
-  const std::int64_t offset = input.offset() + (index < 0 ? index + n : index) * strides[d];
-  sizes.erase(d);
-  strides.erase(d);
-  return input.with_geometry(std::move(sizes), std::move(strides), offset);
+  return without(input, d, input.offset() + (index < 0 ? index + n : index) * input.stride(d));
 }
 
 Storage slice(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<std::int64_t> start,
@@ -259,7 +270,7 @@ Storage slice(const OpSchema& op, const Storage& input, std::int64_t dim, std::o
   sizes[d] = (to - from + step - 1) / step;
   const std::int64_t offset = input.offset() + from * strides[d];
   strides[d] *= step;
-  return input.with_geometry(std::move(sizes), std::move(strides), offset);
+  return input.with_geometry(sizes, strides, offset);
 }
 
 Storage narrow(const OpSchema& op, const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
@@ -294,7 +305,7 @@ Storage diagonal(const OpSchema& op, const Storage& input, std::int64_t offset, 
   }
   sizes.push_back(length);
   strides.push_back(input.stride(a) + input.stride(b));
-  return input.with_geometry(std::move(sizes), std::move(strides), input.offset() + first);
+  return input.with_geometry(sizes, strides, input.offset() + first);
 }
 
 Storage unfold(const OpSchema& op, const Storage& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
@@ -312,7 +323,7 @@ Storage unfold(const OpSchema& op, const Storage& input, std::int64_t dimension,
   }
   sizes.push_back(size);
   strides.push_back(stride);
-  return input.with_geometry(std::move(sizes), std::move(strides), input.offset());
+  return input.with_geometry(sizes, strides, input.offset());
 }
 
 Storage as_strided(const OpSchema& op, const Storage& input, const Dims& size, const Dims& stride,

@@ -19,14 +19,21 @@ void missing_item(std::size_t count, std::int64_t i) {
   value_error("the list has ", count, " items; it needs at least ", i + 1);
 }
 
-std::vector<Shape> shapes_of(std::span<const TensorRef> tensors) {
-  std::vector<Shape> shapes;
+Shapes shapes_of(std::span<const TensorRef> tensors) {
+  Shapes shapes;
   shapes.reserve(tensors.size());
   for (const TensorRef& t : tensors) shapes.push_back(t ? t->sizes() : Shape());
   return shapes;
 }
 
-Dims lengths_along(const std::vector<Shape>& shapes, std::int64_t dim) {
+PooledVec<Dtype> dtypes_of(std::span<const TensorRef> tensors) {
+  PooledVec<Dtype> dtypes;
+  dtypes.reserve(tensors.size());
+  for (const TensorRef& t : tensors) dtypes.push_back(t ? t->dtype() : Dtype::F32);
+  return dtypes;
+}
+
+Dims lengths_along(const Shapes& shapes, std::int64_t dim) {
   Dims lengths;
   // An empty vector may stand between tensors of any rank.
   for (const Shape& s : shapes) lengths.push_back(s.size() == 1 && s[0] == 0 ? 0 : size(s, dim));
@@ -144,16 +151,23 @@ TensorRef as_tangent(TensorRef t, const TensorRef& primal) {
   return fit(t, primal->sizes(), primal->dtype());
 }
 
-std::vector<Storage> storages_of(std::span<const TensorRef> tensors) {
-  std::vector<Storage> out;
+PooledVec<Storage> storages_of(std::span<const TensorRef> tensors) {
+  PooledVec<Storage> out;
   out.reserve(tensors.size());
-  for (const TensorRef& t : tensors) out.push_back(storage_or_absent(t));
+  for (const TensorRef& t : tensors) {
+    if (t)
+      out.push_back(t->storage());
+    else
+      out.emplace_back();
+  }
   return out;
 }
 
-TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, ViewKind kind) {
-  if (result.block() == base->storage().block()) return wiring::make_view(base, std::move(result), op, kind);
-  return wiring::wrap(std::move(result));
+void settle_view(const TensorRef& t, const TensorRef& base, const char* op, ViewKind kind) {
+  if (t->storage().block() == base->storage().block())
+    wiring::mark_view(t, base, op, kind);
+  else if (TP_UNLIKELY(modes::any(modes::kInference)))
+    t->set_inference(true);
 }
 
 void missing_derivative(const OpSchema& schema, const char* argument, const char* why) {

@@ -63,7 +63,10 @@ const auto& item(const List& x, std::int64_t i) {
   return x[std::size_t(i)];
 }
 inline std::int64_t len(const Dims& d) { return d.size(); }
-TP_API std::vector<Shape> shapes_of(std::span<const TensorRef> tensors);
+/// The sizes of a list of tensors.
+using Shapes = PooledVec<Shape>;
+TP_API Shapes shapes_of(std::span<const TensorRef> tensors);
+TP_API PooledVec<Dtype> dtypes_of(std::span<const TensorRef> tensors);
 /// The permutation that undoes `dims`.
 TP_API Dims invert_permutation(const Dims& dims);
 /// Item `i`, counted from the end when negative.
@@ -77,10 +80,10 @@ TP_API std::int64_t floor_div(std::int64_t a, std::int64_t b);
 TP_API std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 
 /// The length of each piece along dim.
-TP_API Dims lengths_along(const std::vector<Shape>& shapes, std::int64_t dim);
+TP_API Dims lengths_along(const Shapes& shapes, std::int64_t dim);
 /// x cut along dim into pieces as long as the shapes say.
 template <class V>
-std::vector<V> split_like(const V& x, const std::vector<Shape>& shapes, std::int64_t dim) {
+std::vector<V> split_like(const V& x, const Shapes& shapes, std::int64_t dim) {
   return split_sizes(x, lengths_along(shapes, dim), dim);
 }
 
@@ -175,10 +178,16 @@ TP_API TensorRef plus(TensorRef a, TensorRef b);
 TP_API TensorRef as_tangent(TensorRef t, const TensorRef& primal);
 
 /// The Storages of a list of tensors (absent ones undefined).
-TP_API std::vector<Storage> storages_of(std::span<const TensorRef> tensors);
+TP_API PooledVec<Storage> storages_of(std::span<const TensorRef> tensors);
 
-/// Results of a view op: a view where the kernel shared the memory, else a fresh tensor.
-TP_API TensorRef view_or_wrap(const TensorRef& base, Storage result, const char* op, ViewKind kind = ViewKind::Plain);
+/// The result `t` of a view op: a view where the kernel shared the memory, else a fresh tensor.
+TP_API void settle_view(const TensorRef& t, const TensorRef& base, const char* op, ViewKind kind = ViewKind::Plain);
+template <class F>
+TensorRef view_of(const TensorRef& base, const char* op, F&& kernel) {
+  TensorRef t = TensorImpl::make_from(kernel);
+  settle_view(t, base, op);
+  return t;
+}
 
 // ---- a composition's form on memory, through the one on tensors ---------------------------------------------------------
 inline TensorRef tensors_of(const Storage& s) { return s.defined() ? wiring::wrap(s) : TensorRef(); }

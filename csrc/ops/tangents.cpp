@@ -50,7 +50,7 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
     return;
   }
   if (out->is_view() && !dual::tangent_of(out, level)) {
-    const TensorRef& base = out->meta()->view->base;
+    const TensorRef& base = out->view().base;
     if (base->dtype() == out->dtype()) dual::attach_tangent(base, zeros_laid_out(base), level);
   }
   TensorRef own = dual::tangent_of(out, level);
@@ -59,7 +59,7 @@ void update_tangent(const TensorRef& out, TensorRef tangent, std::uint32_t level
     engine_ops.copy_graph(own, tangent);
   } else if (own && out->is_view() && batch(tangent)) {
     // Of every sample its own, where the base had one for all: the base gets a new one, and the view reads it from there.
-    const TensorRef& base = out->meta()->view->base;
+    const TensorRef& base = out->view().base;
     const Storage &b = base->storage(), &v = out->storage();
     TensorRef flat = zeros_under(b, b.dtype());
     flat = engine_ops.as_strided_scatter_graph(flat, dual::tangent_of(base, level), b.sizes(), b.strides(), 0);

@@ -212,7 +212,7 @@ GraphGradVec ReplacedBackward::apply_for_graph(std::span<const TensorRef> grad_o
 // ---- histories -------------------------------------------------------------------------------------------------------
 
 void regenerate(const TensorRef& t) {
-  ViewMeta& v = *t->meta()->view;
+  ViewMeta& v = t->view();
   const TensorRef base = v.base;
   Node* before = static_cast<Node*>(t->grad_fn_raw());
   Edge to = gradient_edge(base);
@@ -230,7 +230,7 @@ void rebase(const TensorRef& t, NodeRef node) {
     t->set_grad_fn(NodeBaseRef::adopt(node.detach()), 0);
     return;
   }
-  ViewMeta& v = *t->meta()->view;
+  ViewMeta& v = t->view();
   if (t->reshaped()) {  // transpose_ and kin: other sizes over the same elements; the base stays as it is
     move_retained(t.get(), before, node.get(), 0);
     t->set_grad_fn(NodeBaseRef::adopt(node.detach()), 0);
@@ -252,9 +252,9 @@ void rebase(const TensorRef& t, NodeRef node) {
 }  // namespace views
 
 Node* grad_fn(const TensorRef& t) {
-  if (TP_UNLIKELY(t->view_is_stale()) && t->meta()->view->kind != ViewKind::NoGradMode &&
-      (t->grad_fn_raw() || t->meta()->view->base->requires_grad())) {
-    if (t->meta()->view->kind != ViewKind::Plain) wiring::raise_view_kind(t, true);
+  if (TP_UNLIKELY(t->view_is_stale()) && t->view().kind != ViewKind::NoGradMode &&
+      (t->grad_fn_raw() || t->view().base->requires_grad())) {
+    if (t->view().kind != ViewKind::Plain) wiring::raise_view_kind(t, true);
     views::regenerate(t);
   }
   return static_cast<Node*>(t->grad_fn_raw());
@@ -262,31 +262,28 @@ Node* grad_fn(const TensorRef& t) {
 
 namespace wiring {
 
-TensorRef make_view(const TensorRef& base, Storage view, const char* op, ViewKind kind) {
-  TensorRef t = TensorImpl::make(std::move(view));
+void mark_view(const TensorRef& t, const TensorRef& base, const char* op, ViewKind kind) {
   if (TP_UNLIKELY(base->is_inference())) {
     t->set_inference(true);
-    return t;
+    return;
   }
   if (TP_UNLIKELY(!modes::grad_enabled())) kind = ViewKind::NoGradMode;
-  ViewMeta* meta = new ViewMeta;
+  ViewMeta& meta = t->view();
   if (base->is_view()) {
-    const ViewMeta& from = *base->meta()->view;
-    meta->base = from.base;
+    const ViewMeta& from = base->view();
+    meta.base = from.base;
     if (kind == ViewKind::Plain) kind = from.kind;
   } else {
-    meta->base = base;
+    meta.base = base;
     base->set_viewed();
   }
-  meta->kind = kind;
-  meta->op = op;
-  meta->seen_version = t->storage().version();
-  t->ensure_meta().view = meta;
-  return t;
+  meta.kind = kind;
+  meta.op = op;
+  meta.seen_version = t->storage().version();
 }
 
 void raise_view_kind(const TensorRef& t, bool indirect) {
-  const ViewMeta& v = *t->meta()->view;
+  const ViewMeta& v = t->view();
   const char* what = indirect ? "its base or another view of its base has been" : "is being";
   std::string m;
   if (Node* fn = static_cast<Node*>(t->grad_fn_raw()))

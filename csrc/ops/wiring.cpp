@@ -66,8 +66,8 @@ void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record)
   t->clear_reshaped();
   if (!will_record) {
     // Its base has a history that this change would have to enter, and a view made under no_grad has no way there.
-    if (TP_UNLIKELY(t->is_view()) && modes::grad_enabled() && t->meta()->view->kind == ViewKind::NoGradMode &&
-        t->meta()->view->base->requires_grad())
+    if (TP_UNLIKELY(t->is_view()) && modes::grad_enabled() && t->view().kind == ViewKind::NoGradMode &&
+        t->view().base->requires_grad())
       raise_view_kind(t, false);
     return;
   }
@@ -75,7 +75,7 @@ void check_inplace(const OpSchema& schema, const TensorRef& t, bool will_record)
     runtime_error(schema.name, "_: the result requires grad and cannot be written into a tensor of ",
                   dtype_name(t->dtype()));
   if (TP_UNLIKELY(t->is_view())) {
-    const ViewMeta& v = *t->meta()->view;
+    const ViewMeta& v = t->view();
     if (v.kind != ViewKind::Plain) raise_view_kind(t, false);
     if (v.base->is_leaf() && v.base->requires_grad())
       runtime_error(schema.name,

@@ -33,20 +33,30 @@ inline void connect(Node& node, std::size_t i, const TensorRef& t) {
 
 TP_API void note_forward(Node& node);  // anomaly mode: remembers where the forward ran
 
-/// A fresh result without history.
-inline TensorRef wrap(Storage s) {
-  TensorRef t = TensorImpl::make(std::move(s));
+/// A fresh result without history: what `kernel()` computes.
+template <class F>
+inline TensorRef result_of(F&& kernel) {
+  TensorRef t = TensorImpl::make_from(kernel);
   if (TP_UNLIKELY(modes::any(modes::kInference))) t->set_inference(true);
   return t;
 }
+inline TensorRef wrap(Storage&& s) {
+  return result_of([&]() -> Storage&& { return std::move(s); });
+}
+inline TensorRef wrap(const Storage& s) { return wrap(Storage(s)); }
 /// Gives `out` its history: result `output_nr` of `node`.
 inline void attach(const TensorRef& out, NodeRef node, std::uint32_t output_nr = 0) {
   if (TP_UNLIKELY(modes::any(modes::kAnomaly))) note_forward(*node);
   out->set_grad_fn(NodeBaseRef::adopt(node.detach()), output_nr);
 }
 
-/// Marks `out` as a view of `base` (differentiable views follow in-place changes of either).
-TP_API TensorRef make_view(const TensorRef& base, Storage view, const char* op, ViewKind kind = ViewKind::Plain);
+/// Marks `t`, which shows memory of `base`, as its view (differentiable views follow in-place changes of either).
+TP_API void mark_view(const TensorRef& t, const TensorRef& base, const char* op, ViewKind kind = ViewKind::Plain);
+inline TensorRef make_view(const TensorRef& base, Storage&& view, const char* op, ViewKind kind = ViewKind::Plain) {
+  TensorRef t = TensorImpl::make(std::move(view));
+  mark_view(t, base, op, kind);
+  return t;
+}
 
 /// Raises for a view whose history no in-place op may move ("Output 0 of UnbindBackward0 is a view and ...").
 /// `indirect`: it was not the view itself that changed but its base or another view.

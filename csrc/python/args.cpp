@@ -51,7 +51,7 @@ int find_param(const Spec& spec, PyObject* keyword) {
 
 bool is_int_like(PyObject* o) {
   if (PyLong_Check(o)) return true;
-  if (PyFloat_Check(o) || is_dtype(o)) return false;
+  if (PyFloat_Check(o) || is_dtype(o) || PyTuple_Check(o) || PyList_Check(o)) return false;
   if (is_tensor(o))
     return is_integral(tensor_of(o)->dtype()) && tensor_of(o)->numel() == 1 && !tensor_of(o)->is_batched();
   const Number k = number_kind(o);
@@ -71,12 +71,30 @@ bool variadic(const Spec& spec, PyObject* self, PyObject* const* args, Py_ssize_
   return true;
 }
 
+// The same for plain ints and nothing else: what nearly every such call is.
+bool spread_ints(const Spec& spec, PyObject** v, Spread& spread, PyObject* self, PyObject* const* args,
+                 Py_ssize_t nargs, PyObject* kwnames) {
+  const std::size_t at = self ? 1 : 0;
+  if (kwnames || nargs < 2 || spec.max_positional != at + 1 || spec.min_positional > at + 1) return false;
+  const Kind k = spec.params[at].kind;
+  if (k != Kind::IntList && k != Kind::OptIntList) return false;
+  for (Py_ssize_t i = 0; i < nargs; ++i)
+    if (!PyLong_CheckExact(args[i])) return false;
+  if (self) v[0] = self;
+  v[at] = args[0];
+  for (std::size_t i = at + 1; i < spec.count; ++i) v[i] = nullptr;
+  spread.ints = args;
+  spread.count = nargs;
+  spread.slot = at;
+  return true;
+}
+
 struct Problem {
   std::string text;  // empty: arguments were bound
 };
 
 // Binds arguments to slots; fills `problem` (where asked for) instead of throwing.
-bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+bool bind(const Spec& spec, PyObject** v, Spread& spread, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
           PyObject* kwnames, Problem* problem) {
   const auto refuse = [&](auto&&... parts) {
     if (problem) {
@@ -96,15 +114,15 @@ bool bind(const Spec& spec, PyObject** v, PyObject** packed, PyObject* self, PyO
       return refuse("takes ", spec.max_positional == at ? "no" : "at most ",
                     spec.max_positional == at ? std::string() : std::to_string(spec.max_positional - at),
                     " positional argument", spec.max_positional - at == 1 ? "" : "s", ", got ", nargs);
-    if (!*packed) {
-      *packed = PyTuple_New(nargs);
-      if (!*packed) host_error();
+    if (!spread.packed) {
+      spread.packed = PyTuple_New(nargs);
+      if (!spread.packed) host_error();
       for (Py_ssize_t i = 0; i < nargs; ++i) {
         Py_INCREF(args[i]);
-        PyTuple_SET_ITEM(*packed, i, args[i]);
+        PyTuple_SET_ITEM(spread.packed, i, args[i]);
       }
     }
-    v[at] = *packed;
+    v[at] = spread.packed;
   } else {
     for (Py_ssize_t i = 0; i < nargs; ++i) v[at + i] = args[i];
   }
@@ -287,17 +305,24 @@ bool types_match(const Spec& spec, PyObject* const* slots) {
   return true;
 }
 
-void parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                 Py_ssize_t nargs, PyObject* kwnames) {
+  if (std::size_t(nargs) + (self != nullptr) > spec.max_positional &&
+      spread_ints(spec, slots, spread, self, args, nargs, kwnames))
+    return;
   Problem problem;
-  if (!bind(spec, slots, packed, self, args, nargs, kwnames, &problem))
+  if (!bind(spec, slots, spread, self, args, nargs, kwnames, &problem))
     type_error(spec.op, ": ", problem.text, "; signature: ", public_signature(spec));
 }
 
-bool try_parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+bool try_parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) {
-  const bool ok = bind(spec, slots, packed, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
-  if (!ok) Py_CLEAR(*packed);
+  if (std::size_t(nargs) + (self != nullptr) > spec.max_positional) {
+    if (spread_ints(spec, slots, spread, self, args, nargs, kwnames)) return true;  // nothing else was given
+    if (!variadic(spec, self, args, nargs)) return false;
+  }
+  const bool ok = bind(spec, slots, spread, self, args, nargs, kwnames, nullptr) && types_match(spec, slots);
+  if (!ok) spread.clear();
   return ok;
 }
 
@@ -308,18 +333,18 @@ void no_match(std::span<const Spec* const> specs, PyObject* self, PyObject* cons
   int fitting = 0;
   Slots<64> a;
   for (const Spec* s : specs) {
-    if (s->count <= 64 && bind(*s, a.v, &a.packed, self, args, nargs, kwnames, nullptr)) {
+    if (s->count <= 64 && bind(*s, a.v, a.spread, self, args, nargs, kwnames, nullptr)) {
       ++fitting;
       only = s;
     }
-    Py_CLEAR(a.packed);
+    a.spread.clear();
   }
   if (fitting == 1) {
-    bind(*only, a.v, &a.packed, self, args, nargs, kwnames, nullptr);
+    bind(*only, a.v, a.spread, self, args, nargs, kwnames, nullptr);
     for (std::size_t i = 0; i < only->count; ++i)
       if (a.v[i] && !accepts(*only, i, a.v[i])) bad_argument(*only, i, a.v[i], nullptr);
   }
-  if (specs.size() == 1) parse_slow(*specs[0], a.v, &a.packed, self, args, nargs, kwnames);
+  if (specs.size() == 1) parse_slow(*specs[0], a.v, a.spread, self, args, nargs, kwnames);
   std::ostringstream text;
   text << specs[0]->op << ": no signature takes (";
   if (self) text << describe(self);

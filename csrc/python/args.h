@@ -82,17 +82,31 @@ struct Spec {
   mutable PyObject** interned = nullptr;  // parameter names, made when the first keyword is seen
 };
 
+/// The list a parameter got as arguments of its own, as the sizes in x.view(2, 3). Plain ints stay where they are, and the
+/// slot shows the first; anything else is packed into a tuple, which the slot shows.
+struct Spread {
+  PyObject* const* ints = nullptr;  // borrowed
+  PyObject* packed = nullptr;  // owned
+  Py_ssize_t count;  // with ints: how many
+  std::size_t slot;  // with ints: whose
+
+  Spread() {}  // every binding makes one
+  Spread(const Spread&) = delete;
+  ~Spread() {
+    if (TP_UNLIKELY(packed != nullptr)) Py_DECREF(packed);
+  }
+  void clear() {
+    ints = nullptr;
+    Py_CLEAR(packed);
+  }
+};
+
 /// Borrowed argument objects, one per parameter; null where absent.
 template <std::size_t N>
 struct Slots {
   PyObject* v[N ? N : 1];
-  PyObject* packed = nullptr;  // owned: the tuple a variadic call such as x.view(2, 3) was packed into
+  Spread spread;
 
-  Slots() = default;
-  Slots(const Slots&) = delete;
-  ~Slots() {
-    if (TP_UNLIKELY(packed != nullptr)) Py_DECREF(packed);
-  }
   PyObject* operator[](std::size_t i) const { return v[i]; }
   bool has(std::size_t i) const { return v[i] != nullptr; }
   /// Given and not None.
@@ -100,9 +114,9 @@ struct Slots {
 };
 
 /// Raises TypeError (as tp::Error) where arguments do not fit the signature.
-void parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+void parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                 Py_ssize_t nargs, PyObject* kwnames);
-bool try_parse_slow(const Spec& spec, PyObject** slots, PyObject** packed, PyObject* self, PyObject* const* args,
+bool try_parse_slow(const Spec& spec, PyObject** slots, Spread& spread, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames);
 /// Whether each given argument has a type its parameter takes.
 bool types_match(const Spec& spec, PyObject* const* slots);
@@ -125,15 +139,15 @@ template <std::size_t N>
 inline void parse(const Spec& spec, Slots<N>& a, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                   PyObject* kwnames) {
   if (TP_LIKELY(detail::positional(spec, a.v, self, args, nargs, kwnames))) return;
-  parse_slow(spec, a.v, &a.packed, self, args, nargs, kwnames);
+  parse_slow(spec, a.v, a.spread, self, args, nargs, kwnames);
 }
 
 /// For overloads: false where names, count or types do not fit.
 template <std::size_t N>
 inline bool try_parse(const Spec& spec, Slots<N>& a, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                       PyObject* kwnames) {
-  if (TP_LIKELY(detail::positional(spec, a.v, self, args, nargs, kwnames)) && types_match(spec, a.v)) return true;
-  return try_parse_slow(spec, a.v, &a.packed, self, args, nargs, kwnames);
+  if (TP_LIKELY(detail::positional(spec, a.v, self, args, nargs, kwnames))) return types_match(spec, a.v);
+  return try_parse_slow(spec, a.v, a.spread, self, args, nargs, kwnames);
 }
 
 /// After the last overload failed: TypeError with what was given and every signature.
@@ -183,8 +197,9 @@ std::string_view to_str(const Spec& spec, std::size_t i, PyObject* o);
 Dtype to_dtype(const Spec& spec, std::size_t i, PyObject* o);
 Device to_device(const Spec& spec, std::size_t i, PyObject* o);
 Dims to_dims(const Spec& spec, std::size_t i, PyObject* o);
+Dims to_dims(const Spec& spec, std::size_t i, PyObject* o, const Spread& spread);
 std::vector<double> to_doubles(const Spec& spec, std::size_t i, PyObject* o);
-std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject* o, bool allow_none = false);
+PooledVec<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject* o, bool allow_none = false);
 
 template <std::size_t N>
 inline TensorArg to_tensor(const Spec& spec, const Slots<N>& a, std::size_t i) {
@@ -198,7 +213,7 @@ inline TensorArg to_opt_tensor(const Spec& spec, const Slots<N>& a, std::size_t 
   return a.given(i) ? to_tensor(spec, a, i) : TensorArg();
 }
 template <std::size_t N>
-std::vector<TensorRef> to_tensor_list(const Spec& spec, const Slots<N>& a, std::size_t i) {
+PooledVec<TensorRef> to_tensor_list(const Spec& spec, const Slots<N>& a, std::size_t i) {
   return to_tensor_list(spec, i, a.v[i], spec.params[i].kind == Kind::OptTensorList);
 }
 
@@ -234,9 +249,20 @@ TP_SLOT_CONVERTER(to_bool, to_opt_bool, bool)
 TP_SLOT_CONVERTER(to_str, to_opt_str, std::string_view)
 TP_SLOT_CONVERTER(to_dtype, to_opt_dtype, Dtype)
 TP_SLOT_CONVERTER(to_device, to_opt_device, Device)
-TP_SLOT_CONVERTER(to_dims, to_opt_dims, Dims)
 TP_SLOT_CONVERTER(to_doubles, to_opt_doubles, std::vector<double>)
 #undef TP_SLOT_CONVERTER
+template <std::size_t N>
+inline Dims to_dims(const Spec& spec, const Slots<N>& a, std::size_t i) {
+  return to_dims(spec, i, a.v[i], a.spread);
+}
+template <std::size_t N>
+inline Dims to_dims(const Spec& spec, const Slots<N>& a, std::size_t i, Dims&& absent) {
+  return a.has(i) ? to_dims(spec, a, i) : std::move(absent);
+}
+template <std::size_t N>
+inline std::optional<Dims> to_opt_dims(const Spec& spec, const Slots<N>& a, std::size_t i) {
+  return a.given(i) ? std::optional<Dims>(to_dims(spec, a, i)) : std::nullopt;
+}
 
 // ---- operators -------------------------------------------------------------------------------------------------------
 /// An operand of a binary operator: a tensor, a number or a NumPy array. `ok` false: the caller returns NotImplemented.

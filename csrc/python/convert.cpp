@@ -32,6 +32,14 @@ Number number_kind(PyObject* o) {
 
 namespace {
 std::int64_t int64_of(PyObject* o) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (TP_LIKELY(PyUnstable_Long_IsCompact(reinterpret_cast<PyLongObject*>(o))))
+    return PyUnstable_Long_CompactValue(reinterpret_cast<PyLongObject*>(o));
+#else
+  const Py_ssize_t digits = Py_SIZE(o);  // signed as the number
+  if (TP_LIKELY(digits >= -1 && digits <= 1))
+    return digits * std::int64_t(reinterpret_cast<PyLongObject*>(o)->ob_digit[0]);
+#endif
   const long long v = PyLong_AsLongLong(o);
   if (TP_UNLIKELY(v == -1 && PyErr_Occurred())) {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError)) host_error();
@@ -83,7 +91,7 @@ TensorRef wrapped_number(PyObject* o) {
     return TensorImpl::make(ops::number_storage(v));
   const Dtype d = v.category() == Category::Integer ? Dtype::I64 : Dtype::F64;
   TensorRef& t = last[d == Dtype::I64];
-  if (t && t->use_count() == 1 && t->dtype() == d && t->storage().unique() && !t->host_object && !t->meta()) {
+  if (t && t->use_count() == 1 && t->dtype() == d && t->storage().unique() && !t->host_object && !t->is_special()) {
     write_element(t->storage().raw(), d, v);
     return t;
   }
@@ -190,6 +198,15 @@ Dims to_dims(const Spec& spec, std::size_t i, PyObject* o) {
   return Dims{to_int(spec, i, o)};
 }
 
+Dims to_dims(const Spec& spec, std::size_t i, PyObject* o, const Spread& spread) {
+  if (!spread.ints || spread.slot != i) return to_dims(spec, i, o);
+  Dims d;
+  d.resize(int(spread.count));
+  std::int64_t* to = d.data();
+  for (Py_ssize_t k = 0; k < spread.count; ++k) to[k] = int64_of(spread.ints[k]);
+  return d;
+}
+
 std::vector<double> to_doubles(const Spec& spec, std::size_t i, PyObject* o) {
   if (o && !PyTuple_Check(o) && !PyList_Check(o)) return {to_double(spec, i, o)};
   if (!o) bad_argument(spec, i, o, nullptr);
@@ -199,14 +216,14 @@ std::vector<double> to_doubles(const Spec& spec, std::size_t i, PyObject* o) {
   return v;
 }
 
-std::vector<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject* o, bool allow_none) {
+PooledVec<TensorRef> to_tensor_list(const Spec& spec, std::size_t i, PyObject* o, bool allow_none) {
   if (!o || (!PyTuple_Check(o) && !PyList_Check(o))) {
     if (o && PyIter_Check(o))
       bad_argument(spec, i, o, "a list or tuple of Tensors (list(...) makes one of an iterator)");
     bad_argument(spec, i, o, nullptr);
   }
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  std::vector<TensorRef> tensors;
+  PooledVec<TensorRef> tensors;
   tensors.reserve(std::size_t(n));
   for (Py_ssize_t k = 0; k < n; ++k) {
     PyObject* item = PySequence_Fast_GET_ITEM(o, k);

@@ -117,12 +117,35 @@ PySequenceMethods size_sequence = {};
 PyObject* dtype_object(Dtype d) { return reinterpret_cast<PyObject*>(&dtypes[int(d)]); }
 PyObject* device_object() { return reinterpret_cast<PyObject*>(&cpu); }
 
-PyObject* wrap_size(const Dims& d) {
+namespace {
+PyObject* new_size(const Dims& d) {
   // A tuple subclass without members of its own has the layout of tuple.
   PyObject* t = SizeType.tp_alloc(&SizeType, d.size());
   if (!t) return nullptr;
   for (int i = 0; i < d.size(); ++i) PyTuple_SET_ITEM(t, i, PyLong_FromLongLong(d[i]));
   return t;
+}
+}  // namespace
+
+// Programs ask for few different sizes, again and again: the last of each kind is handed out once more.
+PyObject* wrap_size(const Dims& d) {
+  struct Made {
+    Dims sizes;
+    PyObject* object;
+  };
+  static Made made[64] = {};
+  std::uint64_t key = std::uint64_t(d.size());
+  for (std::int64_t n : d) key = (key ^ std::uint64_t(n)) * 0x9E3779B97F4A7C15u;
+  Made& m = made[key >> 58];
+  if (TP_UNLIKELY(!m.object || !(m.sizes == d))) {
+    PyObject* t = new_size(d);
+    if (!t) return nullptr;
+    Py_XDECREF(m.object);
+    m.object = t;
+    m.sizes = d;
+  }
+  Py_INCREF(m.object);
+  return m.object;
 }
 
 bool dtype_from(PyObject* o, Dtype* d) {

@@ -151,9 +151,9 @@ void add_seeds(const char* op, Roots& r, PyObject* gradients) {
 }
 
 struct Inputs {
-  std::vector<Edge> edges;
-  std::vector<TensorRef> tensors;  // physical
-  std::vector<batch::Levels> levels;
+  InlineVec<Edge, 4> edges;
+  InlineVec<TensorRef, 4> tensors;  // physical
+  InlineVec<batch::Levels, 4> levels;
 };
 
 void add_input(const char* op, Inputs& in, std::size_t i, PyObject* o) {
@@ -328,11 +328,11 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
                       " is the same for all samples of a vmap that the outputs are batched by, so its gradient "
                       "would be summed over them; use tensorplay.func.grad, or expand it inside the mapped function");
 
-    PassScope scope(view(roots.edges), inputs.edges);
+    PassScope scope(view(roots.edges), view(inputs.edges));
     std::vector<TensorRef> result = Engine::run({.roots = view(roots.edges),
                                                  .seeds = view(roots.seeds),
                                                  .root_tensors = view(roots.tensors),
-                                                 .inputs = inputs.edges,
+                                                 .inputs = view(inputs.edges),
                                                  .keep_graph = retain,
                                                  .create_graph = create,
                                                  .accumulate = false});
@@ -462,14 +462,13 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
       inputs = values.get();
     }
     each_item("backward", "inputs", inputs, [&](std::size_t i, PyObject* o) {
-      add_input("backward", wanted, i, o);
+      Inputs one;
+      add_input("backward", one, i, o);
       // The same input named twice still accumulates once.
-      for (std::size_t k = 0; k + 1 < wanted.edges.size(); ++k)
-        if (wanted.edges[k].node == wanted.edges.back().node && wanted.edges[k].nr == wanted.edges.back().nr) {
-          wanted.edges.pop_back();
-          wanted.tensors.pop_back();
-          break;
-        }
+      for (const Edge& e : wanted.edges)
+        if (e.node == one.edges[0].node && e.nr == one.edges[0].nr) return;
+      wanted.edges.push_back(std::move(one.edges[0]));
+      wanted.tensors.push_back(std::move(one.tensors[0]));
     });
     if (wanted.edges.empty()) runtime_error("backward: inputs argument to backward() cannot be empty");
   }
@@ -483,15 +482,15 @@ PyObject* run_backward(PyObject* tensors, PyObject* gradients, PyObject* retain_
           "to None after use to break the cycle and avoid the leak.",
           1) < 0)
     return nullptr;
-  PassScope scope(view(roots.edges), wanted.edges);
+  PassScope scope(view(roots.edges), view(wanted.edges));
   Engine::run({.roots = view(roots.edges),
                .seeds = view(roots.seeds),
                .root_tensors = view(roots.tensors),
-               .inputs = wanted.edges,
+               .inputs = view(wanted.edges),
                .keep_graph = retain,
                .create_graph = create,
                .accumulate = true,
-               .input_tensors = wanted.tensors});
+               .input_tensors = view(wanted.tensors)});
   Py_RETURN_NONE;
 }
 

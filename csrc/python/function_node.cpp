@@ -185,7 +185,7 @@ PyObject* histories_of(PyObject* ctx) {
 }
 
 PyObject* python_node_object(Node* n) {
-  if (typeid(*n) != typeid(PythonNode)) return nullptr;
+  if (!n->is_host() || typeid(*n) != typeid(PythonNode)) return nullptr;  // types are compared by name
   return object_of(static_cast<PythonNode*>(n)->self);
 }
 

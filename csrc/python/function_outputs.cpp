@@ -124,7 +124,7 @@ class Finish {
       } else {
         if (t->requires_grad()) node_->saved_from[k].edge = gradient_edge(t);
         // A view that holds an output: like the output itself, a hook must not get hold of this node through it.
-        const bool shows_output = t->is_view() && t->meta()->view->base->grad_fn_raw() == node_.get();
+        const bool shows_output = t->is_view() && t->view().base->grad_fn_raw() == node_.get();
         if (shows_output && !t->has_tangent())
           node_->saved[k].save_output(t);
         else
@@ -282,13 +282,13 @@ class Finish {
       }
     if (TP_UNLIKELY(!made_here || input_index(o) >= 0)) {
       // An input returned as it is: a view of it, with a history of its own; in-place ops on it are refused.
-      TensorRef alias = wiring::make_view(t, t->storage(), "Function", ViewKind::CustomFunction);
+      TensorRef alias = wiring::make_view(t, Storage(t->storage()), "Function", ViewKind::CustomFunction);
       wiring::attach(alias, node_ref(), std::uint32_t(i));
       results_[i] = Owned(wrap(std::move(alias)));
       if (!results_[i]) host_error();
       return;
     }
-    if (TP_UNLIKELY(t->is_view())) t->meta()->view->kind = ViewKind::CustomFunction;
+    if (TP_UNLIKELY(t->is_view())) t->view().kind = ViewKind::CustomFunction;
     wiring::attach(t, node_ref(), std::uint32_t(i));
     ensure_tracked(o);
     results_[i] = Owned::share(o);

@@ -20,8 +20,8 @@ class Walk {
       node_link(static_cast<Node*>(m->accumulator.get()));
       tensor_link(m->grad.get());
       for (const Tangent* d = m->tangents; d; d = d->outer) tensor_link(d->value.get());
-      if (m->view) tensor_link(m->view->base.get());
     }
+    if (t->is_view()) tensor_link(t->view().base.get());
     return 0;
   }
   int node(Node* n) {
@@ -76,7 +76,7 @@ class Walk {
 }  // namespace
 
 int visit_tensor(TensorImpl* t, visitproc visit, void* arg) {
-  if (!t->grad_fn_raw() && !t->meta()) return 0;
+  if (!t->grad_fn_raw() && !t->is_special()) return 0;
   Walk walk(visit, arg);
   if (int r = walk.tensor(t)) return r;
   return walk.drain();

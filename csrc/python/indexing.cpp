@@ -1,5 +1,7 @@
 // x[key] and x[key] = value: keys become views, then one index or index_put_ for tensors in the key. Memory is never walked
 // backwards: a slice of negative step is a view of the elements it names in memory's order, which is then turned round.
+#include <algorithm>
+
 #include "autograd/engine.h"
 #include "kernels/number.h"
 #include "ops/wiring.h"
@@ -116,7 +118,30 @@ struct Range {
   Py_ssize_t start, stop, step;
   bool backwards;
 };
+/// A bound that is None or a plain small int; false: any other.
+bool plain_bound(PyObject* o, std::int64_t absent, std::int64_t& v) {
+  if (o == Py_None) return v = absent, true;
+  if (!PyLong_CheckExact(o)) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+  if (!PyUnstable_Long_IsCompact(reinterpret_cast<PyLongObject*>(o))) return false;
+  return v = PyUnstable_Long_CompactValue(reinterpret_cast<PyLongObject*>(o)), true;
+#else
+  const Py_ssize_t digits = Py_SIZE(o);  // signed as the number
+  if (digits < -1 || digits > 1) return false;
+  return v = digits * std::int64_t(reinterpret_cast<PyLongObject*>(o)->ob_digit[0]), true;
+#endif
+}
+
 Range range_of(PyObject* o, std::int64_t size) {
+  const auto* s = reinterpret_cast<PySliceObject*>(o);
+  std::int64_t start, stop, step;
+  if (plain_bound(s->step, 1, step) && step > 0 && plain_bound(s->start, 0, start) &&
+      plain_bound(s->stop, size, stop)) {
+    const auto bound = [size](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + size : v, 0, size); };
+    start = bound(start), stop = bound(stop);
+    if (start >= stop) start = stop = 0;
+    return {start, stop, step, false};
+  }
   Range r;
   if (PySlice_Unpack(o, &r.start, &r.stop, &r.step) < 0) host_error();
   const Py_ssize_t n = PySlice_AdjustIndices(size, &r.start, &r.stop, r.step);
@@ -164,12 +189,15 @@ TensorRef plain_view(const TensorRef& t, PyObject* key) {
     } else {
       const Range r = range_of(o, s.size(i));
       if (r.backwards) return {};
-      sizes.push_back((r.stop - r.start + r.step - 1) / r.step);
+      const std::int64_t length = r.stop - r.start;
+      sizes.push_back(r.step == 1 ? length : (length + r.step - 1) / r.step);
       strides.push_back(s.stride(i) * r.step);
       offset += r.start * s.stride(i);
     }
   }
-  return wiring::make_view(t, s.with_geometry(std::move(sizes), std::move(strides), offset), "index");
+  TensorRef view = TensorImpl::make_from([&] { return s.with_geometry(sizes, strides, offset); });
+  wiring::mark_view(view, t, "index");
+  return view;
 }
 
 struct Selection {
@@ -256,7 +284,7 @@ bool set_element(const TensorRef& t, PyObject* key, PyObject* value) {
   if (!PyLong_CheckExact(key) && !PyTuple_CheckExact(key)) return false;
   if (!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return false;
   const Storage& s = t->storage();
-  if (t->requires_grad() || t->meta() || t->is_inference() || s.block()->read_only ||
+  if (t->requires_grad() || t->is_special() || t->is_inference() || s.block()->read_only ||
       modes::any(modes::kForward | modes::kTransform | modes::kMutationAllowed))
     return false;
   const bool several = PyTuple_CheckExact(key);

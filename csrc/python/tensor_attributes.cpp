@@ -131,7 +131,7 @@ PyObject* get_version(PyObject* self, void*) {
 PyObject* get_base(PyObject* self, void*) {
   const TensorRef& t = batch::physical(tensor_of(self));
   if (!t->is_view()) Py_RETURN_NONE;
-  return wrap(t->meta()->view->base);
+  return wrap(t->view().base);
 }
 
 PyObject* get_data(PyObject* self, void*) {

@@ -83,17 +83,30 @@ PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] { return item_of(tensor_of(self), "item"); });
 }
 
-PyObject* nested_list(const Storage& s, int dim, const char* p) {
-  if (dim == s.dim()) return python_element(p, s.dtype());
-  const std::int64_t n = s.size(dim), step = s.stride(dim) * std::int64_t(item_size(s.dtype()));
+template <class F>
+PyObject* list_of(std::int64_t n, const char* p, std::int64_t step, F&& item) {
   Owned list(PyList_New(n));
   if (!list) return nullptr;
-  for (std::int64_t i = 0; i < n; ++i) {
-    PyObject* v = nested_list(s, dim + 1, p + i * step);
+  for (std::int64_t i = 0; i < n; ++i, p += step) {
+    PyObject* v = item(p);
     if (!v) return nullptr;
     PyList_SET_ITEM(list.get(), i, v);
   }
   return list.release();
+}
+
+PyObject* nested_list(const Storage& s, int dim, const char* p) {
+  const Dtype d = s.dtype();
+  if (dim == s.dim()) return python_element(p, d);
+  const std::int64_t n = s.size(dim), step = s.stride(dim) * std::int64_t(item_size(d));
+  if (dim + 1 < s.dim()) return list_of(n, p, step, [&](const char* at) { return nested_list(s, dim + 1, at); });
+  if (d == Dtype::F32)
+    return list_of(n, p, step, [](const char* at) {
+      float v;
+      std::memcpy(&v, at, sizeof v);
+      return PyFloat_FromDouble(double(v));
+    });
+  return list_of(n, p, step, [d](const char* at) { return python_element(at, d); });
 }
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {

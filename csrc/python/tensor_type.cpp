@@ -291,7 +291,7 @@ PyObject* wrap_new(TensorRef t) {
   }
   TensorObject* o = take_object();
   t->host_object = o;
-  const bool tracked = t->grad_fn_raw() || t->meta();
+  const bool tracked = t->grad_fn_raw() || t->is_special();
   o->ref = std::move(t);
   if (tracked) PyObject_GC_Track(reinterpret_cast<PyObject*>(o));
   return reinterpret_cast<PyObject*>(o);

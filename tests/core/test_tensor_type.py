@@ -7,6 +7,7 @@ import functools
 import gc
 import pickle
 import weakref
+from collections.abc import Callable
 
 import pytest
 import tensorplay as tp
@@ -240,3 +241,37 @@ def test_devices_and_dtypes() -> None:
     assert tp.result_type(tp.ones(1, dtype=tp.int32), 1.5) is tp.float32
     assert tp.finfo(tp.float32).eps == 2.0**-23
     assert tp.iinfo(tp.uint8).max == 255
+
+
+def test_a_cycle_through_a_base_and_its_view_is_collected() -> None:
+    class Mark:
+        pass
+
+    mark = Mark()
+    gone = weakref.ref(mark)
+    x = tp.ones(3)
+    x.mark = mark
+    x.parts = [x[1:]]
+    del x, mark
+    gc.collect()
+    assert gone() is None
+
+
+def test_sizes_are_told_apart_however_many_are_asked_for() -> None:
+    shapes = [(a, b, c) for a in range(7) for b in range(7) for c in range(3)]
+    tensors = [tp.empty(s) for s in shapes]
+    for _ in range(2):
+        assert [tuple(t.shape) for t in tensors] == shapes
+    x = tp.empty(2, 6)
+    before = x.shape
+    x.t_()
+    assert (before, x.shape) == ((2, 6), (6, 2))
+
+
+@pytest.mark.parametrize("make", [lambda x: x.view, lambda x: x.reshape, lambda x: x.expand, lambda x: x.permute])
+def test_sizes_come_one_by_one_or_as_a_tuple(make: Callable[[tp.Tensor], Callable[..., tp.Tensor]]) -> None:
+    x = tp.ones(0, 1)
+    assert make(x)(0, 1).shape == make(x)((0, 1)).shape == make(x)([0, 1]).shape
+    assert make(x)(tp.tensor(0), 1).shape == make(x)(0, 1).shape
+    with pytest.raises(TypeError, match="takes|signature"):
+        make(x)(0, 1.5)

@@ -159,7 +159,7 @@ void view_in_place() {
   TensorRef vv = part(half(plain, 1), {1}, {1}, 2);
   mul_(vv, leaf({10}));
   check(plain->requires_grad() && grad_fn(plain)->name() == "torch::autograd::CopySlices", "a plain base gets history");
-  check(vv->meta()->view->base == plain, "views of views know the root");
+  check(vv->view().base == plain, "views of views know the root");
 
   // A base that is not contiguous.
   TensorRef y = leaf({1, 2, 3, 4, 5, 6});
@@ -199,7 +199,7 @@ void refusals() {
     modes::NoGrad off;
     mul_(x, one(2));
     TensorRef silent = half(x, 0);
-    check(!silent->requires_grad() && silent->meta()->view->kind == ViewKind::NoGradMode, "view under no_grad");
+    check(!silent->requires_grad() && silent->view().kind == ViewKind::NoGradMode, "view under no_grad");
     v = silent;
   }
   check(values(x) == Values{2, 4}, "an update without recording");
@@ -207,7 +207,7 @@ void refusals() {
   check_raises([&] { mul_(v, w); },
                "A view was created in no_grad mode and is being modified inplace with grad mode enabled");
   TensorRef b = mul(x, one(1));
-  TensorRef multi = wiring::make_view(b, b->storage(), "unbind", ViewKind::MultiOutput);
+  TensorRef multi = wiring::make_view(b, Storage(b->storage()), "unbind", ViewKind::MultiOutput);
   wiring::attach(multi, mul_node(b, one(1), multi->storage()));
   check_raises([&] { mul_(multi, w); },
                "Output 0 of MulBackward0 is a view and is being modified inplace. This view is the "
@@ -251,7 +251,7 @@ void forward_mode() {
   const std::uint32_t level = dual::enter_level(true);
   check_raises([] { dual::enter_level(true); }, "Nested forward mode AD");
   TensorRef x = leaf({3});
-  TensorRef d = wiring::make_view(x, x->storage(), "make_dual");
+  TensorRef d = wiring::make_view(x, Storage(x->storage()), "make_dual");
   wiring::attach(d, mul_node(x, one(1), d->storage()));
   wiring::set_tangent(d, one(2));
   check(!x->has_tangent() && d->has_tangent(), "the dual carries the tangent, not its primal");

@@ -146,7 +146,7 @@ Storage add(const Storage& input, const Storage& other, const Scalar& alpha) {
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return add_batched(input, other, alpha);
-  TensorRef out = wiring::wrap(add(input->storage(), other->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return add(input->storage(), other->storage(), alpha); });
   if (wiring::records(input, other)) {
     auto node = make_node<AddBackward>();
     AddBackward& back = *node;
@@ -269,7 +269,7 @@ Storage atan2(const Storage& input, const Storage& other) {
 TensorRef atan2(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return atan2_batched(input, other);
-  TensorRef out = wiring::wrap(atan2(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return atan2(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<Atan2Backward>();
     Atan2Backward& back = *node;
@@ -389,7 +389,7 @@ Storage bce_logits(const Storage& input, const Storage& target) {
 TensorRef bce_logits(const TensorRef& input, const TensorRef& target) {
   if (TP_UNLIKELY(batch::any(input, target)))
     return bce_logits_batched(input, target);
-  TensorRef out = wiring::wrap(bce_logits(input->storage(), target->storage()));
+  TensorRef out = wiring::result_of([&] { return bce_logits(input->storage(), target->storage()); });
   if (wiring::records(input, target)) {
     auto node = make_node<BceLogitsBackward>();
     BceLogitsBackward& back = *node;
@@ -482,7 +482,7 @@ Storage bce_probs(const Storage& input, const Storage& target) {
 TensorRef bce_probs(const TensorRef& input, const TensorRef& target) {
   if (TP_UNLIKELY(batch::any(input, target)))
     return bce_probs_batched(input, target);
-  TensorRef out = wiring::wrap(bce_probs(input->storage(), target->storage()));
+  TensorRef out = wiring::result_of([&] { return bce_probs(input->storage(), target->storage()); });
   if (wiring::records(input, target)) {
     auto node = make_node<BceProbsBackward>();
     BceProbsBackward& back = *node;
@@ -561,7 +561,7 @@ Storage chebyshev_t(const Storage& x, const Storage& degree, std::int64_t order)
 TensorRef chebyshev_t(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_t_batched(x, degree, order);
-  TensorRef out = wiring::wrap(chebyshev_t(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return chebyshev_t(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevTBackward>();
     ChebyshevTBackward& back = *node;
@@ -628,7 +628,7 @@ Storage chebyshev_u(const Storage& x, const Storage& degree, std::int64_t order)
 TensorRef chebyshev_u(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_u_batched(x, degree, order);
-  TensorRef out = wiring::wrap(chebyshev_u(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return chebyshev_u(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevUBackward>();
     ChebyshevUBackward& back = *node;
@@ -695,7 +695,7 @@ Storage chebyshev_v(const Storage& x, const Storage& degree, std::int64_t order)
 TensorRef chebyshev_v(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_v_batched(x, degree, order);
-  TensorRef out = wiring::wrap(chebyshev_v(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return chebyshev_v(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevVBackward>();
     ChebyshevVBackward& back = *node;
@@ -762,7 +762,7 @@ Storage chebyshev_w(const Storage& x, const Storage& degree, std::int64_t order)
 TensorRef chebyshev_w(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return chebyshev_w_batched(x, degree, order);
-  TensorRef out = wiring::wrap(chebyshev_w(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return chebyshev_w(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<ChebyshevWBackward>();
     ChebyshevWBackward& back = *node;
@@ -843,7 +843,7 @@ Storage clamp_max(const Storage& input, const Storage& max) {
 TensorRef clamp_max(const TensorRef& input, const TensorRef& max) {
   if (TP_UNLIKELY(batch::any(input, max)))
     return clamp_max_batched(input, max);
-  TensorRef out = wiring::wrap(clamp_max(input->storage(), max->storage()));
+  TensorRef out = wiring::result_of([&] { return clamp_max(input->storage(), max->storage()); });
   if (wiring::records(input, max)) {
     auto node = make_node<ClampMaxBackward>();
     ClampMaxBackward& back = *node;
@@ -952,7 +952,7 @@ Storage clamp_min(const Storage& input, const Storage& min) {
 TensorRef clamp_min(const TensorRef& input, const TensorRef& min) {
   if (TP_UNLIKELY(batch::any(input, min)))
     return clamp_min_batched(input, min);
-  TensorRef out = wiring::wrap(clamp_min(input->storage(), min->storage()));
+  TensorRef out = wiring::result_of([&] { return clamp_min(input->storage(), min->storage()); });
   if (wiring::records(input, min)) {
     auto node = make_node<ClampMinBackward>();
     ClampMinBackward& back = *node;
@@ -1054,7 +1054,7 @@ Storage copysign(const Storage& input, const Storage& other) {
 TensorRef copysign(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return copysign_batched(input, other);
-  TensorRef out = wiring::wrap(copysign(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return copysign(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<CopysignBackward>();
     CopysignBackward& back = *node;
@@ -1174,7 +1174,7 @@ Storage div(const Storage& input, const Storage& other) {
 TensorRef div(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return div_batched(input, other);
-  TensorRef out = wiring::wrap(div(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return div(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<DivBackward>();
     DivBackward& back = *node;
@@ -1314,7 +1314,7 @@ Storage floor_divide(const Storage& input, const Storage& other) {
 TensorRef floor_divide(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return floor_divide_batched(input, other);
-  TensorRef out = wiring::wrap(floor_divide(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return floor_divide(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<FloorDivideBackward>();
     FloorDivideBackward& back = *node;
@@ -1418,7 +1418,7 @@ Storage fmax(const Storage& input, const Storage& other) {
 TensorRef fmax(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return fmax_batched(input, other);
-  TensorRef out = wiring::wrap(fmax(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return fmax(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<FmaxBackward>();
     FmaxBackward& back = *node;
@@ -1511,7 +1511,7 @@ Storage fmin(const Storage& input, const Storage& other) {
 TensorRef fmin(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return fmin_batched(input, other);
-  TensorRef out = wiring::wrap(fmin(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return fmin(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<FminBackward>();
     FminBackward& back = *node;
@@ -1603,7 +1603,7 @@ Storage fmod(const Storage& input, const Storage& other) {
 TensorRef fmod(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return fmod_batched(input, other);
-  TensorRef out = wiring::wrap(fmod(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return fmod(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<FmodBackward>();
     FmodBackward& back = *node;

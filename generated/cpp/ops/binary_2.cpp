@@ -150,7 +150,7 @@ Storage gamma_density(const Storage& input, const Storage& other, std::int64_t o
 TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return gamma_density_batched(input, other, order);
-  TensorRef out = wiring::wrap(gamma_density(input->storage(), other->storage(), order));
+  TensorRef out = wiring::result_of([&] { return gamma_density(input->storage(), other->storage(), order); });
   if (wiring::records(input, other)) {
     auto node = make_node<GammaDensityBackward>();
     GammaDensityBackward& back = *node;
@@ -216,7 +216,7 @@ Storage gcd(const Storage& input, const Storage& other) {
 TensorRef gcd(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return gcd_batched(input, other);
-  TensorRef out = wiring::wrap(gcd(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return gcd(input->storage(), other->storage()); });
   return out;
 }
 TensorRef gcd_(const TensorRef& input, const TensorRef& other) {
@@ -281,7 +281,7 @@ Storage heaviside(const Storage& input, const Storage& values) {
 TensorRef heaviside(const TensorRef& input, const TensorRef& values) {
   if (TP_UNLIKELY(batch::any(input, values)))
     return heaviside_batched(input, values);
-  TensorRef out = wiring::wrap(heaviside(input->storage(), values->storage()));
+  TensorRef out = wiring::result_of([&] { return heaviside(input->storage(), values->storage()); });
   if (wiring::records(input, values)) {
     auto node = make_node<HeavisideBackward>();
     HeavisideBackward& back = *node;
@@ -386,7 +386,7 @@ Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order) {
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_h_batched(x, degree, order);
-  TensorRef out = wiring::wrap(hermite_h(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return hermite_h(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<HermiteHBackward>();
     HermiteHBackward& back = *node;
@@ -453,7 +453,7 @@ Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order) 
 TensorRef hermite_he(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return hermite_he_batched(x, degree, order);
-  TensorRef out = wiring::wrap(hermite_he(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return hermite_he(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<HermiteHeBackward>();
     HermiteHeBackward& back = *node;
@@ -534,7 +534,7 @@ Storage huber(const Storage& input, const Storage& target, double delta) {
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta) {
   if (TP_UNLIKELY(batch::any(input, target)))
     return huber_batched(input, target, delta);
-  TensorRef out = wiring::wrap(huber(input->storage(), target->storage(), delta));
+  TensorRef out = wiring::result_of([&] { return huber(input->storage(), target->storage(), delta); });
   if (wiring::records(input, target)) {
     auto node = make_node<HuberBackward>();
     HuberBackward& back = *node;
@@ -625,7 +625,7 @@ Storage hypot(const Storage& input, const Storage& other) {
 TensorRef hypot(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return hypot_batched(input, other);
-  TensorRef out = wiring::wrap(hypot(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return hypot(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<HypotBackward>();
     HypotBackward& back = *node;
@@ -750,7 +750,7 @@ Storage igamma(const Storage& input, const Storage& other) {
 TensorRef igamma(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return igamma_batched(input, other);
-  TensorRef out = wiring::wrap(igamma(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return igamma(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<IgammaBackward>();
     IgammaBackward& back = *node;
@@ -875,7 +875,7 @@ Storage igamma_order(const Storage& input, const Storage& other, std::int64_t or
 TensorRef igamma_order(const TensorRef& input, const TensorRef& other, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return igamma_order_batched(input, other, order);
-  TensorRef out = wiring::wrap(igamma_order(input->storage(), other->storage(), order));
+  TensorRef out = wiring::result_of([&] { return igamma_order(input->storage(), other->storage(), order); });
   if (wiring::records(input, other)) {
     auto node = make_node<IgammaOrderBackward>();
     IgammaOrderBackward& back = *node;
@@ -963,7 +963,7 @@ Storage igammac(const Storage& input, const Storage& other) {
 TensorRef igammac(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return igammac_batched(input, other);
-  TensorRef out = wiring::wrap(igammac(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return igammac(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<IgammacBackward>();
     IgammacBackward& back = *node;
@@ -1071,7 +1071,7 @@ Storage laguerre_l(const Storage& x, const Storage& degree, std::int64_t order) 
 TensorRef laguerre_l(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return laguerre_l_batched(x, degree, order);
-  TensorRef out = wiring::wrap(laguerre_l(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return laguerre_l(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<LaguerreLBackward>();
     LaguerreLBackward& back = *node;
@@ -1129,7 +1129,7 @@ Storage lcm(const Storage& input, const Storage& other) {
 TensorRef lcm(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return lcm_batched(input, other);
-  TensorRef out = wiring::wrap(lcm(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return lcm(input->storage(), other->storage()); });
   return out;
 }
 TensorRef lcm_(const TensorRef& input, const TensorRef& other) {
@@ -1204,7 +1204,7 @@ Storage ldexp(const Storage& input, const Storage& other) {
 TensorRef ldexp(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return ldexp_batched(input, other);
-  TensorRef out = wiring::wrap(ldexp(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return ldexp(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<LdexpBackward>();
     LdexpBackward& back = *node;
@@ -1319,7 +1319,7 @@ Storage legendre_p(const Storage& x, const Storage& degree, std::int64_t order) 
 TensorRef legendre_p(const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(x, degree)))
     return legendre_p_batched(x, degree, order);
-  TensorRef out = wiring::wrap(legendre_p(x->storage(), degree->storage(), order));
+  TensorRef out = wiring::result_of([&] { return legendre_p(x->storage(), degree->storage(), order); });
   if (wiring::records(x)) {
     auto node = make_node<LegendrePBackward>();
     LegendrePBackward& back = *node;
@@ -1402,7 +1402,7 @@ Storage logaddexp(const Storage& input, const Storage& other) {
 TensorRef logaddexp(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp_batched(input, other);
-  TensorRef out = wiring::wrap(logaddexp(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return logaddexp(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<LogaddexpBackward>();
     LogaddexpBackward& back = *node;
@@ -1506,7 +1506,7 @@ Storage logaddexp2(const Storage& input, const Storage& other) {
 TensorRef logaddexp2(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return logaddexp2_batched(input, other);
-  TensorRef out = wiring::wrap(logaddexp2(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return logaddexp2(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<Logaddexp2Backward>();
     Logaddexp2Backward& back = *node;

@@ -136,7 +136,7 @@ Storage maximum(const Storage& input, const Storage& other) {
 TensorRef maximum(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return maximum_batched(input, other);
-  TensorRef out = wiring::wrap(maximum(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return maximum(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<MaximumBackward>();
     MaximumBackward& back = *node;
@@ -231,7 +231,7 @@ Storage minimum(const Storage& input, const Storage& other) {
 TensorRef minimum(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return minimum_batched(input, other);
-  TensorRef out = wiring::wrap(minimum(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return minimum(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<MinimumBackward>();
     MinimumBackward& back = *node;
@@ -330,7 +330,7 @@ Storage mul(const Storage& input, const Storage& other) {
 TensorRef mul(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return mul_batched(input, other);
-  TensorRef out = wiring::wrap(mul(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return mul(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<MulBackward>();
     MulBackward& back = *node;
@@ -442,7 +442,7 @@ Storage nextafter_wide(const Storage& input, const Storage& other) {
 TensorRef nextafter_wide(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_wide_batched(input, other);
-  TensorRef out = wiring::wrap(nextafter_wide(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return nextafter_wide(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<NextafterWideBackward>();
     NextafterWideBackward& back = *node;
@@ -496,7 +496,7 @@ Storage poisson_quantile(const Storage& u, const Storage& rate) {
 TensorRef poisson_quantile(const TensorRef& u, const TensorRef& rate) {
   if (TP_UNLIKELY(batch::any(u, rate)))
     return poisson_quantile_batched(u, rate);
-  TensorRef out = wiring::wrap(poisson_quantile(u->storage(), rate->storage()));
+  TensorRef out = wiring::result_of([&] { return poisson_quantile(u->storage(), rate->storage()); });
   return out;
 }
 
@@ -555,7 +555,7 @@ Storage pow(const Storage& input, const Storage& exponent) {
 TensorRef pow(const TensorRef& input, const TensorRef& exponent) {
   if (TP_UNLIKELY(batch::any(input, exponent)))
     return pow_batched(input, exponent);
-  TensorRef out = wiring::wrap(pow(input->storage(), exponent->storage()));
+  TensorRef out = wiring::result_of([&] { return pow(input->storage(), exponent->storage()); });
   if (wiring::records(input, exponent)) {
     auto node = make_node<PowBackward>();
     PowBackward& back = *node;
@@ -674,7 +674,7 @@ Storage remainder(const Storage& input, const Storage& other) {
 TensorRef remainder(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return remainder_batched(input, other);
-  TensorRef out = wiring::wrap(remainder(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return remainder(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<RemainderBackward>();
     RemainderBackward& back = *node;
@@ -785,7 +785,7 @@ Storage rsub(const Storage& input, const Storage& other, const Scalar& alpha) {
 TensorRef rsub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return rsub_batched(input, other, alpha);
-  TensorRef out = wiring::wrap(rsub(input->storage(), other->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return rsub(input->storage(), other->storage(), alpha); });
   if (wiring::records(input, other)) {
     auto node = make_node<RsubBackward>();
     RsubBackward& back = *node;
@@ -869,7 +869,7 @@ Storage smooth_l1(const Storage& input, const Storage& target, double beta) {
 TensorRef smooth_l1(const TensorRef& input, const TensorRef& target, double beta) {
   if (TP_UNLIKELY(batch::any(input, target)))
     return smooth_l1_batched(input, target, beta);
-  TensorRef out = wiring::wrap(smooth_l1(input->storage(), target->storage(), beta));
+  TensorRef out = wiring::result_of([&] { return smooth_l1(input->storage(), target->storage(), beta); });
   if (wiring::records(input, target)) {
     auto node = make_node<SmoothL1Backward>();
     SmoothL1Backward& back = *node;
@@ -954,7 +954,7 @@ Storage squared_difference(const Storage& input, const Storage& target) {
 TensorRef squared_difference(const TensorRef& input, const TensorRef& target) {
   if (TP_UNLIKELY(batch::any(input, target)))
     return squared_difference_batched(input, target);
-  TensorRef out = wiring::wrap(squared_difference(input->storage(), target->storage()));
+  TensorRef out = wiring::result_of([&] { return squared_difference(input->storage(), target->storage()); });
   if (wiring::records(input, target)) {
     auto node = make_node<SquaredDifferenceBackward>();
     SquaredDifferenceBackward& back = *node;
@@ -1034,7 +1034,7 @@ Storage strong_mul(const Storage& input, const Storage& other) {
 TensorRef strong_mul(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return strong_mul_batched(input, other);
-  TensorRef out = wiring::wrap(strong_mul(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return strong_mul(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<StrongMulBackward>();
     StrongMulBackward& back = *node;
@@ -1116,7 +1116,7 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha) {
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return sub_batched(input, other, alpha);
-  TensorRef out = wiring::wrap(sub(input->storage(), other->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return sub(input->storage(), other->storage(), alpha); });
   if (wiring::records(input, other)) {
     auto node = make_node<SubBackward>();
     SubBackward& back = *node;
@@ -1231,7 +1231,7 @@ Storage xlog1py(const Storage& input, const Storage& other) {
 TensorRef xlog1py(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return xlog1py_batched(input, other);
-  TensorRef out = wiring::wrap(xlog1py(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return xlog1py(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<Xlog1pyBackward>();
     Xlog1pyBackward& back = *node;
@@ -1319,7 +1319,7 @@ Storage xlogy(const Storage& input, const Storage& other) {
 TensorRef xlogy(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return xlogy_batched(input, other);
-  TensorRef out = wiring::wrap(xlogy(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return xlogy(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<XlogyBackward>();
     XlogyBackward& back = *node;
@@ -1435,7 +1435,7 @@ Storage zeta(const Storage& input, const Storage& other) {
 TensorRef zeta(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return zeta_batched(input, other);
-  TensorRef out = wiring::wrap(zeta(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return zeta(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<ZetaBackward>();
     ZetaBackward& back = *node;
@@ -1537,7 +1537,7 @@ Storage zeta_order(const Storage& input, const Storage& other, std::int64_t orde
 TensorRef zeta_order(const TensorRef& input, const TensorRef& other, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return zeta_order_batched(input, other, order);
-  TensorRef out = wiring::wrap(zeta_order(input->storage(), other->storage(), order));
+  TensorRef out = wiring::result_of([&] { return zeta_order(input->storage(), other->storage(), order); });
   if (wiring::records(input, other)) {
     auto node = make_node<ZetaOrderBackward>();
     ZetaOrderBackward& back = *node;

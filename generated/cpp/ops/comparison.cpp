@@ -56,7 +56,7 @@ Storage eq(const Storage& input, const Storage& other) {
 TensorRef eq(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return eq_batched(input, other);
-  TensorRef out = wiring::wrap(eq(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return eq(input->storage(), other->storage()); });
   return out;
 }
 TensorRef eq_(const TensorRef& input, const TensorRef& other) {
@@ -106,7 +106,7 @@ Storage ge(const Storage& input, const Storage& other) {
 TensorRef ge(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return ge_batched(input, other);
-  TensorRef out = wiring::wrap(ge(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return ge(input->storage(), other->storage()); });
   return out;
 }
 TensorRef ge_(const TensorRef& input, const TensorRef& other) {
@@ -156,7 +156,7 @@ Storage gt(const Storage& input, const Storage& other) {
 TensorRef gt(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return gt_batched(input, other);
-  TensorRef out = wiring::wrap(gt(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return gt(input->storage(), other->storage()); });
   return out;
 }
 TensorRef gt_(const TensorRef& input, const TensorRef& other) {
@@ -203,7 +203,8 @@ Storage isclose_real(const Storage& input, const Storage& other, double rtol, do
 TensorRef isclose_real(const TensorRef& input, const TensorRef& other, double rtol, double atol, bool equal_nan) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return isclose_real_batched(input, other, rtol, atol, equal_nan);
-  TensorRef out = wiring::wrap(isclose_real(input->storage(), other->storage(), rtol, atol, equal_nan));
+  TensorRef out = wiring::result_of([&] { return isclose_real(input->storage(), other->storage(), rtol, atol,
+      equal_nan); });
   return out;
 }
 
@@ -224,7 +225,7 @@ Storage isfinite(const Storage& input) { return kernels::elementwise(kIsfiniteSp
 TensorRef isfinite(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return isfinite_batched(input);
-  TensorRef out = wiring::wrap(isfinite(input->storage()));
+  TensorRef out = wiring::result_of([&] { return isfinite(input->storage()); });
   return out;
 }
 
@@ -245,7 +246,7 @@ Storage isinf(const Storage& input) { return kernels::elementwise(kIsinfSpec, lo
 TensorRef isinf(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return isinf_batched(input);
-  TensorRef out = wiring::wrap(isinf(input->storage()));
+  TensorRef out = wiring::result_of([&] { return isinf(input->storage()); });
   return out;
 }
 
@@ -266,7 +267,7 @@ Storage isnan(const Storage& input) { return kernels::elementwise(kIsnanSpec, lo
 TensorRef isnan(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return isnan_batched(input);
-  TensorRef out = wiring::wrap(isnan(input->storage()));
+  TensorRef out = wiring::result_of([&] { return isnan(input->storage()); });
   return out;
 }
 
@@ -287,7 +288,7 @@ Storage isneginf(const Storage& input) { return kernels::elementwise(kIsneginfSp
 TensorRef isneginf(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return isneginf_batched(input);
-  TensorRef out = wiring::wrap(isneginf(input->storage()));
+  TensorRef out = wiring::result_of([&] { return isneginf(input->storage()); });
   return out;
 }
 TensorRef isneginf_out(const TensorRef& input, const TensorRef& out_) {
@@ -321,7 +322,7 @@ Storage isposinf(const Storage& input) { return kernels::elementwise(kIsposinfSp
 TensorRef isposinf(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return isposinf_batched(input);
-  TensorRef out = wiring::wrap(isposinf(input->storage()));
+  TensorRef out = wiring::result_of([&] { return isposinf(input->storage()); });
   return out;
 }
 TensorRef isposinf_out(const TensorRef& input, const TensorRef& out_) {
@@ -363,7 +364,7 @@ Storage le(const Storage& input, const Storage& other) {
 TensorRef le(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return le_batched(input, other);
-  TensorRef out = wiring::wrap(le(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return le(input->storage(), other->storage()); });
   return out;
 }
 TensorRef le_(const TensorRef& input, const TensorRef& other) {
@@ -413,7 +414,7 @@ Storage lt(const Storage& input, const Storage& other) {
 TensorRef lt(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return lt_batched(input, other);
-  TensorRef out = wiring::wrap(lt(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return lt(input->storage(), other->storage()); });
   return out;
 }
 TensorRef lt_(const TensorRef& input, const TensorRef& other) {
@@ -463,7 +464,7 @@ Storage ne(const Storage& input, const Storage& other) {
 TensorRef ne(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return ne_batched(input, other);
-  TensorRef out = wiring::wrap(ne(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return ne(input->storage(), other->storage()); });
   return out;
 }
 TensorRef ne_(const TensorRef& input, const TensorRef& other) {
@@ -505,7 +506,7 @@ Storage signbit(const Storage& input) { return kernels::elementwise(kSignbitSpec
 TensorRef signbit(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return signbit_batched(input);
-  TensorRef out = wiring::wrap(signbit(input->storage()));
+  TensorRef out = wiring::result_of([&] { return signbit(input->storage()); });
   return out;
 }
 TensorRef signbit_out(const TensorRef& input, const TensorRef& out_) {

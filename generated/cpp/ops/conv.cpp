@@ -58,7 +58,8 @@ TensorRef col2im(const TensorRef& input, const Dims& output_size, const Dims& ke
     const Dims& padding, const Dims& stride) {
   if (TP_UNLIKELY(batch::any(input)))
     return col2im_batched(input, output_size, kernel_size, dilation, padding, stride);
-  TensorRef out = wiring::wrap(col2im(input->storage(), output_size, kernel_size, dilation, padding, stride));
+  TensorRef out = wiring::result_of([&] { return col2im(input->storage(), output_size, kernel_size, dilation, padding,
+      stride); });
   if (wiring::records(input)) {
     auto node = make_node<Col2imBackward>();
     Col2imBackward& back = *node;
@@ -345,8 +346,8 @@ TensorRef conv_transpose(const TensorRef& input, const TensorRef& weight, const 
         wiring::autocast(ConvTransposeBackward::schema_v1, weight), wiring::autocast(ConvTransposeBackward::schema_v1,
         bias), stride, padding, output_padding, groups, dilation);
   }
-  TensorRef out = wiring::wrap(conv_transpose(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, output_padding, groups, dilation));
+  TensorRef out = wiring::result_of([&] { return conv_transpose(input->storage(), weight->storage(),
+      storage_or_absent(bias), stride, padding, output_padding, groups, dilation); });
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<ConvTransposeBackward>();
     ConvTransposeBackward& back = *node;
@@ -594,8 +595,8 @@ TensorRef convolution(const TensorRef& input, const TensorRef& weight, const Ten
         wiring::autocast(ConvolutionBackward::schema_v1, weight), wiring::autocast(ConvolutionBackward::schema_v1,
         bias), stride, padding, dilation, groups);
   }
-  TensorRef out = wiring::wrap(convolution(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution(input->storage(), weight->storage(),
+      storage_or_absent(bias), stride, padding, dilation, groups); });
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<ConvolutionBackward>();
     ConvolutionBackward& back = *node;
@@ -701,8 +702,8 @@ TensorRef convolution_input_backward(const TensorRef& grad, const TensorRef& wei
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
-  TensorRef out = wiring::wrap(convolution_input_backward(grad->storage(), weight->storage(), size, stride, padding,
-      dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution_input_backward(grad->storage(), weight->storage(), size,
+      stride, padding, dilation, groups); });
   if (wiring::records(grad, weight)) {
     auto node = make_node<ConvolutionInputBackwardBackward>();
     ConvolutionInputBackwardBackward& back = *node;
@@ -811,8 +812,8 @@ TensorRef convolution_mode(const TensorRef& input, const TensorRef& weight, cons
     std::string_view padding, const Dims& dilation, std::int64_t groups) {
   if (TP_UNLIKELY(batch::any(input, weight, bias)))
     return convolution_mode_batched(input, weight, bias, stride, padding, dilation, groups);
-  TensorRef out = wiring::wrap(convolution_mode(input->storage(), weight->storage(), storage_or_absent(bias), stride,
-      padding, dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution_mode(input->storage(), weight->storage(),
+      storage_or_absent(bias), stride, padding, dilation, groups); });
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<ConvolutionModeBackward>();
     ConvolutionModeBackward& back = *node;
@@ -921,8 +922,8 @@ TensorRef convolution_mode_input_backward(const TensorRef& grad, const TensorRef
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   if (TP_UNLIKELY(batch::any(grad, weight)))
     return convolution_mode_input_backward_batched(grad, weight, size, stride, padding, dilation, groups);
-  TensorRef out = wiring::wrap(convolution_mode_input_backward(grad->storage(), weight->storage(), size, stride,
-      padding, dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution_mode_input_backward(grad->storage(), weight->storage(),
+      size, stride, padding, dilation, groups); });
   if (wiring::records(grad, weight)) {
     auto node = make_node<ConvolutionModeInputBackwardBackward>();
     ConvolutionModeInputBackwardBackward& back = *node;
@@ -1059,8 +1060,8 @@ TensorRef convolution_mode_weight_backward(const TensorRef& grad, const TensorRe
     const Dims& stride, std::string_view padding, const Dims& dilation, std::int64_t groups) {
   if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_mode_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
-  TensorRef out = wiring::wrap(convolution_mode_weight_backward(grad->storage(), input->storage(), size, stride,
-      padding, dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution_mode_weight_backward(grad->storage(), input->storage(),
+      size, stride, padding, dilation, groups); });
   if (wiring::records(grad, input)) {
     auto node = make_node<ConvolutionModeWeightBackwardBackward>();
     ConvolutionModeWeightBackwardBackward& back = *node;
@@ -1196,8 +1197,8 @@ TensorRef convolution_weight_backward(const TensorRef& grad, const TensorRef& in
     const Dims& stride, const Dims& padding, const Dims& dilation, std::int64_t groups) {
   if (TP_UNLIKELY(batch::any(grad, input)))
     return convolution_weight_backward_batched(grad, input, size, stride, padding, dilation, groups);
-  TensorRef out = wiring::wrap(convolution_weight_backward(grad->storage(), input->storage(), size, stride, padding,
-      dilation, groups));
+  TensorRef out = wiring::result_of([&] { return convolution_weight_backward(grad->storage(), input->storage(), size,
+      stride, padding, dilation, groups); });
   if (wiring::records(grad, input)) {
     auto node = make_node<ConvolutionWeightBackwardBackward>();
     ConvolutionWeightBackwardBackward& back = *node;
@@ -1275,7 +1276,7 @@ TensorRef im2col(const TensorRef& input, const Dims& kernel_size, const Dims& di
     const Dims& stride) {
   if (TP_UNLIKELY(batch::any(input)))
     return im2col_batched(input, kernel_size, dilation, padding, stride);
-  TensorRef out = wiring::wrap(im2col(input->storage(), kernel_size, dilation, padding, stride));
+  TensorRef out = wiring::result_of([&] { return im2col(input->storage(), kernel_size, dilation, padding, stride); });
   if (wiring::records(input)) {
     auto node = make_node<Im2colBackward>();
     Im2colBackward& back = *node;

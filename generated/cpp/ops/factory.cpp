@@ -25,7 +25,7 @@ Storage make_arange(const Scalar& end, std::optional<Dtype> dtype) {
   return kernels::arange_end(kArangeSchema, end, dtype);
 }
 TensorRef arange(const Scalar& end, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_arange(end, dtype));
+  TensorRef out = wiring::result_of([&] { return make_arange(end, dtype); });
   return out;
 }
 
@@ -40,7 +40,7 @@ Storage make_arange(const Scalar& start, const Scalar& end, const Scalar& step, 
   return kernels::arange(kArange1Schema, start, end, step, dtype);
 }
 TensorRef arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_arange(start, end, step, dtype));
+  TensorRef out = wiring::result_of([&] { return make_arange(start, end, step, dtype); });
   return out;
 }
 
@@ -55,7 +55,7 @@ Storage make_bartlett_window(std::int64_t window_length, bool periodic, std::opt
   return kernels::bartlett_window(kBartlettWindowSchema, window_length, periodic, dtype);
 }
 TensorRef bartlett_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_bartlett_window(window_length, periodic, dtype));
+  TensorRef out = wiring::result_of([&] { return make_bartlett_window(window_length, periodic, dtype); });
   return out;
 }
 
@@ -70,7 +70,7 @@ Storage make_blackman_window(std::int64_t window_length, bool periodic, std::opt
   return kernels::blackman_window(kBlackmanWindowSchema, window_length, periodic, dtype);
 }
 TensorRef blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_blackman_window(window_length, periodic, dtype));
+  TensorRef out = wiring::result_of([&] { return make_blackman_window(window_length, periodic, dtype); });
   return out;
 }
 
@@ -85,7 +85,7 @@ Storage make_combination_places(std::int64_t n, std::int64_t r, bool with_replac
   return kernels::combination_places(kCombinationPlacesSchema, n, r, with_replacement);
 }
 TensorRef combination_places(std::int64_t n, std::int64_t r, bool with_replacement) {
-  TensorRef out = wiring::wrap(make_combination_places(n, r, with_replacement));
+  TensorRef out = wiring::result_of([&] { return make_combination_places(n, r, with_replacement); });
   return out;
 }
 
@@ -99,7 +99,7 @@ Storage make_empty(const Dims& size, std::optional<Dtype> dtype) {
   return kernels::empty_filled(kEmptySchema, size, dtype);
 }
 TensorRef empty(const Dims& size, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_empty(size, dtype));
+  TensorRef out = wiring::result_of([&] { return make_empty(size, dtype); });
   return out;
 }
 
@@ -113,7 +113,7 @@ Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dt
   return kernels::eye(kEyeSchema, n, m, dtype);
 }
 TensorRef eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_eye(n, m, dtype));
+  TensorRef out = wiring::result_of([&] { return make_eye(n, m, dtype); });
   return out;
 }
 
@@ -128,7 +128,7 @@ Storage make_fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
   return kernels::fftfreq(kFftfreqSchema, n, d, dtype);
 }
 TensorRef fftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_fftfreq(n, d, dtype));
+  TensorRef out = wiring::result_of([&] { return make_fftfreq(n, d, dtype); });
   return out;
 }
 
@@ -146,7 +146,7 @@ Storage make_filter_rows(std::int64_t length, std::int64_t size, const std::vect
 }
 TensorRef filter_rows(std::int64_t length, std::int64_t size, const std::vector<double>& scale, std::int64_t dim,
     bool cubic, bool align_corners) {
-  TensorRef out = wiring::wrap(make_filter_rows(length, size, scale, dim, cubic, align_corners));
+  TensorRef out = wiring::result_of([&] { return make_filter_rows(length, size, scale, dim, cubic, align_corners); });
   return out;
 }
 
@@ -161,7 +161,7 @@ Storage make_full(const Dims& size, const Scalar& fill_value, std::optional<Dtyp
   return kernels::full(kFullSchema, size, fill_value, dtype);
 }
 TensorRef full(const Dims& size, const Scalar& fill_value, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_full(size, fill_value, dtype));
+  TensorRef out = wiring::result_of([&] { return make_full(size, fill_value, dtype); });
   return out;
 }
 
@@ -176,7 +176,7 @@ Storage make_grid_corners(std::int64_t n, std::int64_t width) {
   return kernels::grid_corners(kGridCornersSchema, n, width);
 }
 TensorRef grid_corners(std::int64_t n, std::int64_t width) {
-  TensorRef out = wiring::wrap(make_grid_corners(n, width));
+  TensorRef out = wiring::result_of([&] { return make_grid_corners(n, width); });
   return out;
 }
 
@@ -193,7 +193,7 @@ Storage make_hamming_window(std::int64_t window_length, bool periodic, double al
 }
 TensorRef hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
     std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_hamming_window(window_length, periodic, alpha, beta, dtype));
+  TensorRef out = wiring::result_of([&] { return make_hamming_window(window_length, periodic, alpha, beta, dtype); });
   return out;
 }
 
@@ -208,7 +208,7 @@ Storage make_hann_window(std::int64_t window_length, bool periodic, std::optiona
   return kernels::hann_window(kHannWindowSchema, window_length, periodic, dtype);
 }
 TensorRef hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_hann_window(window_length, periodic, dtype));
+  TensorRef out = wiring::result_of([&] { return make_hann_window(window_length, periodic, dtype); });
   return out;
 }
 
@@ -224,7 +224,7 @@ Storage make_kaiser_window(std::int64_t window_length, bool periodic, double bet
   return kernels::kaiser_window(kKaiserWindowSchema, window_length, periodic, beta, dtype);
 }
 TensorRef kaiser_window(std::int64_t window_length, bool periodic, double beta, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_kaiser_window(window_length, periodic, beta, dtype));
+  TensorRef out = wiring::result_of([&] { return make_kaiser_window(window_length, periodic, beta, dtype); });
   return out;
 }
 
@@ -239,7 +239,7 @@ Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps
   return kernels::linspace(kLinspaceSchema, start, end, steps, dtype);
 }
 TensorRef linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_linspace(start, end, steps, dtype));
+  TensorRef out = wiring::result_of([&] { return make_linspace(start, end, steps, dtype); });
   return out;
 }
 
@@ -257,7 +257,7 @@ Storage make_logspace(const Scalar& start, const Scalar& end, std::int64_t steps
 }
 TensorRef logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
     std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_logspace(start, end, steps, base, dtype));
+  TensorRef out = wiring::result_of([&] { return make_logspace(start, end, steps, base, dtype); });
   return out;
 }
 
@@ -269,7 +269,7 @@ constexpr OpSchema kOnesSchema{"ones", "ones(int[] size, *, dtype? dtype=None) -
 
 Storage make_ones(const Dims& size, std::optional<Dtype> dtype) { return kernels::ones(kOnesSchema, size, dtype); }
 TensorRef ones(const Dims& size, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_ones(size, dtype));
+  TensorRef out = wiring::result_of([&] { return make_ones(size, dtype); });
   return out;
 }
 
@@ -284,7 +284,7 @@ Storage make_rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
   return kernels::rfftfreq(kRfftfreqSchema, n, d, dtype);
 }
 TensorRef rfftfreq(std::int64_t n, double d, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_rfftfreq(n, d, dtype));
+  TensorRef out = wiring::result_of([&] { return make_rfftfreq(n, d, dtype); });
   return out;
 }
 
@@ -297,7 +297,7 @@ constexpr OpSchema kSizesTensorSchema{"sizes_tensor", "sizes_tensor(int[] sizes)
 
 Storage make_sizes_tensor(const Dims& sizes) { return kernels::sizes_tensor(kSizesTensorSchema, sizes); }
 TensorRef sizes_tensor(const Dims& sizes) {
-  TensorRef out = wiring::wrap(make_sizes_tensor(sizes));
+  TensorRef out = wiring::result_of([&] { return make_sizes_tensor(sizes); });
   return out;
 }
 
@@ -312,7 +312,7 @@ Storage make_tril_indices(std::int64_t row, std::int64_t col, std::int64_t offse
   return kernels::tril_indices(kTrilIndicesSchema, row, col, offset, dtype);
 }
 TensorRef tril_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_tril_indices(row, col, offset, dtype));
+  TensorRef out = wiring::result_of([&] { return make_tril_indices(row, col, offset, dtype); });
   return out;
 }
 
@@ -327,7 +327,7 @@ Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offse
   return kernels::triu_indices(kTriuIndicesSchema, row, col, offset, dtype);
 }
 TensorRef triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_triu_indices(row, col, offset, dtype));
+  TensorRef out = wiring::result_of([&] { return make_triu_indices(row, col, offset, dtype); });
   return out;
 }
 
@@ -339,7 +339,7 @@ constexpr OpSchema kZerosSchema{"zeros", "zeros(int[] size, *, dtype? dtype=None
 
 Storage make_zeros(const Dims& size, std::optional<Dtype> dtype) { return kernels::zeros(kZerosSchema, size, dtype); }
 TensorRef zeros(const Dims& size, std::optional<Dtype> dtype) {
-  TensorRef out = wiring::wrap(make_zeros(size, dtype));
+  TensorRef out = wiring::result_of([&] { return make_zeros(size, dtype); });
   return out;
 }
 

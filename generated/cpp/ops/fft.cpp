@@ -89,7 +89,7 @@ TensorRef fft(const TensorRef& input, std::optional<std::int64_t> n, std::int64_
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return fft_batched(input, n, dim, norm);
-  TensorRef out = wiring::wrap(fft(input->storage(), n, dim, norm));
+  TensorRef out = wiring::result_of([&] { return fft(input->storage(), n, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<FftBackward>();
     FftBackward& back = *node;
@@ -182,7 +182,7 @@ TensorRef fftn(const TensorRef& input, const std::optional<Dims>& s, const std::
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return fftn_batched(input, s, dim, norm);
-  TensorRef out = wiring::wrap(fftn(input->storage(), s, dim, norm));
+  TensorRef out = wiring::result_of([&] { return fftn(input->storage(), s, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<FftnBackward>();
     FftnBackward& back = *node;
@@ -263,7 +263,7 @@ Storage fit_size(const Storage& input, const Dims& size) {
 TensorRef fit_size(const TensorRef& input, const Dims& size) {
   if (TP_UNLIKELY(batch::any(input)))
     return fit_size_batched(input, size);
-  TensorRef out = wiring::wrap(fit_size(input->storage(), size));
+  TensorRef out = wiring::result_of([&] { return fit_size(input->storage(), size); });
   if (wiring::records(input)) {
     auto node = make_node<FitSizeBackward>();
     FitSizeBackward& back = *node;
@@ -433,7 +433,7 @@ TensorRef ifft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return ifft_batched(input, n, dim, norm);
-  TensorRef out = wiring::wrap(ifft(input->storage(), n, dim, norm));
+  TensorRef out = wiring::result_of([&] { return ifft(input->storage(), n, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<IfftBackward>();
     IfftBackward& back = *node;
@@ -526,7 +526,7 @@ TensorRef ifftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return ifftn_batched(input, s, dim, norm);
-  TensorRef out = wiring::wrap(ifftn(input->storage(), s, dim, norm));
+  TensorRef out = wiring::result_of([&] { return ifftn(input->storage(), s, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<IfftnBackward>();
     IfftnBackward& back = *node;
@@ -695,7 +695,7 @@ TensorRef irfft(const TensorRef& input, std::optional<std::int64_t> n, std::int6
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return irfft_batched(input, n, dim, norm);
-  TensorRef out = wiring::wrap(irfft(input->storage(), n, dim, norm));
+  TensorRef out = wiring::result_of([&] { return irfft(input->storage(), n, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<IrfftBackward>();
     IrfftBackward& back = *node;
@@ -790,7 +790,7 @@ TensorRef irfftn(const TensorRef& input, const std::optional<Dims>& s, const std
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return irfftn_batched(input, s, dim, norm);
-  TensorRef out = wiring::wrap(irfftn(input->storage(), s, dim, norm));
+  TensorRef out = wiring::result_of([&] { return irfftn(input->storage(), s, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<IrfftnBackward>();
     IrfftnBackward& back = *node;
@@ -948,7 +948,7 @@ TensorRef rfft(const TensorRef& input, std::optional<std::int64_t> n, std::int64
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return rfft_batched(input, n, dim, norm);
-  TensorRef out = wiring::wrap(rfft(input->storage(), n, dim, norm));
+  TensorRef out = wiring::result_of([&] { return rfft(input->storage(), n, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<RfftBackward>();
     RfftBackward& back = *node;
@@ -1045,7 +1045,7 @@ TensorRef rfftn(const TensorRef& input, const std::optional<Dims>& s, const std:
     std::optional<std::string_view> norm) {
   if (TP_UNLIKELY(batch::any(input)))
     return rfftn_batched(input, s, dim, norm);
-  TensorRef out = wiring::wrap(rfftn(input->storage(), s, dim, norm));
+  TensorRef out = wiring::result_of([&] { return rfftn(input->storage(), s, dim, norm); });
   if (wiring::records(input)) {
     auto node = make_node<RfftnBackward>();
     RfftnBackward& back = *node;

@@ -77,7 +77,7 @@ Storage argwhere(const Storage& input) { return kernels::nonzero(kArgwhereSchema
 TensorRef argwhere(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return argwhere_batched(input);
-  TensorRef out = wiring::wrap(argwhere(input->storage()));
+  TensorRef out = wiring::result_of([&] { return argwhere(input->storage()); });
   return out;
 }
 
@@ -116,7 +116,8 @@ TensorRef as_strided_backward(const TensorRef& grad, const Dims& input_size, con
     std::optional<std::int64_t> storage_offset) {
   if (TP_UNLIKELY(batch::any(grad)))
     return as_strided_backward_batched(grad, input_size, size, stride, storage_offset);
-  TensorRef slope = wiring::wrap(as_strided_backward(grad->storage(), input_size, size, stride, storage_offset));
+  TensorRef slope = wiring::result_of([&] { return as_strided_backward(grad->storage(), input_size, size, stride,
+      storage_offset); });
   if (wiring::records(grad)) {
     auto node = make_node<AsStridedBackwardBackward>();
     AsStridedBackwardBackward& back = *node;
@@ -196,7 +197,8 @@ TensorRef as_strided_scatter(const TensorRef& input, const TensorRef& src, const
     std::optional<std::int64_t> storage_offset) {
   if (TP_UNLIKELY(batch::any(input, src)))
     return as_strided_scatter_batched(input, src, size, stride, storage_offset);
-  TensorRef out = wiring::wrap(as_strided_scatter(input->storage(), src->storage(), size, stride, storage_offset));
+  TensorRef out = wiring::result_of([&] { return as_strided_scatter(input->storage(), src->storage(), size, stride,
+      storage_offset); });
   if (wiring::records(input, src)) {
     auto node = make_node<AsStridedScatterBackward>();
     AsStridedScatterBackward& back = *node;
@@ -257,7 +259,7 @@ Storage bincount(const Storage& input, const Storage& weights, std::int64_t minl
 TensorRef bincount(const TensorRef& input, const TensorRef& weights, std::int64_t minlength) {
   if (TP_UNLIKELY(batch::any(input, weights)))
     return bincount_batched(input, weights, minlength);
-  TensorRef out = wiring::wrap(bincount(input->storage(), storage_or_absent(weights), minlength));
+  TensorRef out = wiring::result_of([&] { return bincount(input->storage(), storage_or_absent(weights), minlength); });
   return out;
 }
 
@@ -321,7 +323,7 @@ TensorRef diagonal_backward(const TensorRef& grad, const Dims& size, std::int64_
     std::int64_t dim2) {
   if (TP_UNLIKELY(batch::any(grad)))
     return diagonal_backward_batched(grad, size, offset, dim1, dim2);
-  TensorRef slope = wiring::wrap(diagonal_backward(grad->storage(), size, offset, dim1, dim2));
+  TensorRef slope = wiring::result_of([&] { return diagonal_backward(grad->storage(), size, offset, dim1, dim2); });
   if (wiring::records(grad)) {
     auto node = make_node<DiagonalBackwardBackward>();
     DiagonalBackwardBackward& back = *node;
@@ -394,7 +396,8 @@ TensorRef diagonal_scatter(const TensorRef& input, const TensorRef& src, std::in
     std::int64_t dim2) {
   if (TP_UNLIKELY(batch::any(input, src)))
     return diagonal_scatter_batched(input, src, offset, dim1, dim2);
-  TensorRef out = wiring::wrap(diagonal_scatter(input->storage(), src->storage(), offset, dim1, dim2));
+  TensorRef out = wiring::result_of([&] { return diagonal_scatter(input->storage(), src->storage(), offset, dim1,
+      dim2); });
   if (wiring::records(input, src)) {
     auto node = make_node<DiagonalScatterBackward>();
     DiagonalScatterBackward& back = *node;
@@ -505,7 +508,8 @@ TensorRef embedding_backward(const TensorRef& grad, const TensorRef& input, std:
     std::optional<std::int64_t> padding_idx) {
   if (TP_UNLIKELY(batch::any(grad, input)))
     return embedding_backward_batched(grad, input, num_weights, padding_idx);
-  TensorRef slope = wiring::wrap(embedding_backward(grad->storage(), input->storage(), num_weights, padding_idx));
+  TensorRef slope = wiring::result_of([&] { return embedding_backward(grad->storage(), input->storage(), num_weights,
+      padding_idx); });
   if (wiring::records(grad)) {
     auto node = make_node<EmbeddingBackwardBackward>();
     EmbeddingBackwardBackward& back = *node;
@@ -572,7 +576,7 @@ Storage embedding_rows(const Storage& input, const Storage& weight, std::optiona
 TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
   if (TP_UNLIKELY(batch::any(input, weight)))
     return embedding_rows_batched(input, weight, padding_idx);
-  TensorRef out = wiring::wrap(embedding_rows(input->storage(), weight->storage(), padding_idx));
+  TensorRef out = wiring::result_of([&] { return embedding_rows(input->storage(), weight->storage(), padding_idx); });
   if (wiring::records(weight)) {
     auto node = make_node<EmbeddingRowsBackward>();
     EmbeddingRowsBackward& back = *node;
@@ -637,7 +641,7 @@ Storage gather(const Storage& input, std::int64_t dim, const Storage& index) {
 TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   if (TP_UNLIKELY(batch::any(input, index)))
     return gather_batched(input, dim, index);
-  TensorRef out = wiring::wrap(gather(input->storage(), dim, index->storage()));
+  TensorRef out = wiring::result_of([&] { return gather(input->storage(), dim, index->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<GatherBackward>();
     GatherBackward& back = *node;
@@ -699,7 +703,7 @@ Storage index(const Storage& input, std::span<const Storage> indices) {
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices) {
   if (TP_UNLIKELY(batch::any(input, indices)))
     return index_batched(input, indices);
-  TensorRef out = wiring::wrap(index(input->storage(), storages_of(indices)));
+  TensorRef out = wiring::result_of([&] { return index(input->storage(), storages_of(indices)); });
   if (wiring::records(input)) {
     auto node = make_node<IndexBackward>();
     IndexBackward& back = *node;
@@ -779,7 +783,8 @@ TensorRef index_add(const TensorRef& input, std::int64_t dim, const TensorRef& i
     const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_add_batched(input, dim, index, source, alpha);
-  TensorRef out = wiring::wrap(index_add(input->storage(), dim, index->storage(), source->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return index_add(input->storage(), dim, index->storage(), source->storage(),
+      alpha); });
   if (wiring::records(input, source)) {
     auto node = make_node<IndexAddBackward>();
     IndexAddBackward& back = *node;
@@ -888,7 +893,8 @@ Storage index_copy(const Storage& input, std::int64_t dim, const Storage& index,
 TensorRef index_copy(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& source) {
   if (TP_UNLIKELY(batch::any(input, index, source)))
     return index_copy_batched(input, dim, index, source);
-  TensorRef out = wiring::wrap(index_copy(input->storage(), dim, index->storage(), source->storage()));
+  TensorRef out = wiring::result_of([&] { return index_copy(input->storage(), dim, index->storage(),
+      source->storage()); });
   if (wiring::records(input, source)) {
     auto node = make_node<IndexCopyBackward>();
     IndexCopyBackward& back = *node;
@@ -996,7 +1002,8 @@ Storage index_fill(const Storage& input, std::int64_t dim, const Storage& index,
 TensorRef index_fill(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& value) {
   if (TP_UNLIKELY(batch::any(input, index, value)))
     return index_fill_batched(input, dim, index, value);
-  TensorRef out = wiring::wrap(index_fill(input->storage(), dim, index->storage(), value->storage()));
+  TensorRef out = wiring::result_of([&] { return index_fill(input->storage(), dim, index->storage(), value->storage());
+      });
   if (wiring::records(input, value)) {
     auto node = make_node<IndexFillBackward>();
     IndexFillBackward& back = *node;
@@ -1109,7 +1116,8 @@ TensorRef index_put(const TensorRef& input, std::span<const TensorRef> indices, 
     bool accumulate) {
   if (TP_UNLIKELY(batch::any(input, indices, values)))
     return index_put_batched(input, indices, values, accumulate);
-  TensorRef out = wiring::wrap(index_put(input->storage(), storages_of(indices), values->storage(), accumulate));
+  TensorRef out = wiring::result_of([&] { return index_put(input->storage(), storages_of(indices), values->storage(),
+      accumulate); });
   if (wiring::records(input, values)) {
     auto node = make_node<IndexPutBackward>();
     IndexPutBackward& back = *node;
@@ -1270,7 +1278,7 @@ Storage index_select(const Storage& input, std::int64_t dim, const Storage& inde
 TensorRef index_select(const TensorRef& input, std::int64_t dim, const TensorRef& index) {
   if (TP_UNLIKELY(batch::any(input, index)))
     return index_select_batched(input, dim, index);
-  TensorRef out = wiring::wrap(index_select(input->storage(), dim, index->storage()));
+  TensorRef out = wiring::result_of([&] { return index_select(input->storage(), dim, index->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<IndexSelectBackward>();
     IndexSelectBackward& back = *node;
@@ -1471,7 +1479,7 @@ Storage masked_select(const Storage& input, const Storage& mask) {
 TensorRef masked_select(const TensorRef& input, const TensorRef& mask) {
   if (TP_UNLIKELY(batch::any(input, mask)))
     return masked_select_batched(input, mask);
-  TensorRef out = wiring::wrap(masked_select(input->storage(), mask->storage()));
+  TensorRef out = wiring::result_of([&] { return masked_select(input->storage(), mask->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<MaskedSelectBackward>();
     MaskedSelectBackward& back = *node;
@@ -1531,7 +1539,7 @@ Storage masked_select_backward(const Storage& grad, const Storage& mask, const D
 TensorRef masked_select_backward(const TensorRef& grad, const TensorRef& mask, const Dims& size) {
   if (TP_UNLIKELY(batch::any(grad, mask)))
     return masked_select_backward_batched(grad, mask, size);
-  TensorRef slope = wiring::wrap(masked_select_backward(grad->storage(), mask->storage(), size));
+  TensorRef slope = wiring::result_of([&] { return masked_select_backward(grad->storage(), mask->storage(), size); });
   if (wiring::records(grad)) {
     auto node = make_node<MaskedSelectBackwardBackward>();
     MaskedSelectBackwardBackward& back = *node;

@@ -91,7 +91,7 @@ Storage one_hot(const Storage& input, std::int64_t num_classes) {
 TensorRef one_hot(const TensorRef& input, std::int64_t num_classes) {
   if (TP_UNLIKELY(batch::any(input)))
     return one_hot_batched(input, num_classes);
-  TensorRef out = wiring::wrap(one_hot(input->storage(), num_classes));
+  TensorRef out = wiring::result_of([&] { return one_hot(input->storage(), num_classes); });
   return out;
 }
 
@@ -151,7 +151,7 @@ Storage repeat_places(const Storage& repeats, std::optional<std::int64_t> output
 TensorRef repeat_places(const TensorRef& repeats, std::optional<std::int64_t> output_size) {
   if (TP_UNLIKELY(batch::any(repeats)))
     return repeat_places_batched(repeats, output_size);
-  TensorRef out = wiring::wrap(repeat_places(repeats->storage(), output_size));
+  TensorRef out = wiring::result_of([&] { return repeat_places(repeats->storage(), output_size); });
   return out;
 }
 
@@ -195,7 +195,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input, index)))
     return scatter_batched(input, dim, index, value);
-  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), value));
+  TensorRef out = wiring::result_of([&] { return scatter(input->storage(), dim, index->storage(), value); });
   if (wiring::records(input)) {
     auto node = make_node<ScatterBackward>();
     ScatterBackward& back = *node;
@@ -296,7 +296,7 @@ Storage scatter(const Storage& input, std::int64_t dim, const Storage& index, co
 TensorRef scatter(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_1_batched(input, dim, index, src);
-  TensorRef out = wiring::wrap(scatter(input->storage(), dim, index->storage(), src->storage()));
+  TensorRef out = wiring::result_of([&] { return scatter(input->storage(), dim, index->storage(), src->storage()); });
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterBackward1>();
     ScatterBackward1& back = *node;
@@ -486,7 +486,8 @@ Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src) {
   if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_add_batched(input, dim, index, src);
-  TensorRef out = wiring::wrap(scatter_add(input->storage(), dim, index->storage(), src->storage()));
+  TensorRef out = wiring::result_of([&] { return scatter_add(input->storage(), dim, index->storage(), src->storage());
+      });
   if (wiring::records(input, src)) {
     auto node = make_node<ScatterAddBackward>();
     ScatterAddBackward& back = *node;
@@ -754,8 +755,8 @@ TensorRef scatter_reduce_value(const TensorRef& input, std::int64_t dim, const T
     std::string_view reduce, bool include_self) {
   if (TP_UNLIKELY(batch::any(input, index, src)))
     return scatter_reduce_value_batched(input, dim, index, src, reduce, include_self);
-  TensorRef out = wiring::wrap(scatter_reduce_value(input->storage(), dim, index->storage(), src->storage(), reduce,
-      include_self));
+  TensorRef out = wiring::result_of([&] { return scatter_reduce_value(input->storage(), dim, index->storage(),
+      src->storage(), reduce, include_self); });
   return out;
 }
 
@@ -844,7 +845,8 @@ Storage searchsorted_in(const Storage& sorted_sequence, const Storage& input, bo
 TensorRef searchsorted_in(const TensorRef& sorted_sequence, const TensorRef& input, bool right) {
   if (TP_UNLIKELY(batch::any(sorted_sequence, input)))
     return searchsorted_in_batched(sorted_sequence, input, right);
-  TensorRef out = wiring::wrap(searchsorted_in(sorted_sequence->storage(), input->storage(), right));
+  TensorRef out = wiring::result_of([&] { return searchsorted_in(sorted_sequence->storage(), input->storage(), right);
+      });
   return out;
 }
 
@@ -877,7 +879,7 @@ Storage select_backward(const Storage& grad, const Dims& size, std::int64_t dim,
 TensorRef select_backward(const TensorRef& grad, const Dims& size, std::int64_t dim, std::int64_t index) {
   if (TP_UNLIKELY(batch::any(grad)))
     return select_backward_batched(grad, size, dim, index);
-  TensorRef slope = wiring::wrap(select_backward(grad->storage(), size, dim, index));
+  TensorRef slope = wiring::result_of([&] { return select_backward(grad->storage(), size, dim, index); });
   if (wiring::records(grad)) {
     auto node = make_node<SelectBackwardBackward>();
     SelectBackwardBackward& back = *node;
@@ -943,7 +945,7 @@ Storage select_scatter(const Storage& input, const Storage& src, std::int64_t di
 TensorRef select_scatter(const TensorRef& input, const TensorRef& src, std::int64_t dim, std::int64_t index) {
   if (TP_UNLIKELY(batch::any(input, src)))
     return select_scatter_batched(input, src, dim, index);
-  TensorRef out = wiring::wrap(select_scatter(input->storage(), src->storage(), dim, index));
+  TensorRef out = wiring::result_of([&] { return select_scatter(input->storage(), src->storage(), dim, index); });
   if (wiring::records(input, src)) {
     auto node = make_node<SelectScatterBackward>();
     SelectScatterBackward& back = *node;
@@ -1041,7 +1043,7 @@ TensorRef slice_backward(const TensorRef& grad, const Dims& size, std::int64_t d
     std::optional<std::int64_t> end, std::int64_t step) {
   if (TP_UNLIKELY(batch::any(grad)))
     return slice_backward_batched(grad, size, dim, start, end, step);
-  TensorRef slope = wiring::wrap(slice_backward(grad->storage(), size, dim, start, end, step));
+  TensorRef slope = wiring::result_of([&] { return slice_backward(grad->storage(), size, dim, start, end, step); });
   if (wiring::records(grad)) {
     auto node = make_node<SliceBackwardBackward>();
     SliceBackwardBackward& back = *node;
@@ -1115,7 +1117,8 @@ TensorRef slice_scatter(const TensorRef& input, const TensorRef& src, std::int64
     std::optional<std::int64_t> start, std::optional<std::int64_t> end, std::int64_t step) {
   if (TP_UNLIKELY(batch::any(input, src)))
     return slice_scatter_batched(input, src, dim, start, end, step);
-  TensorRef out = wiring::wrap(slice_scatter(input->storage(), src->storage(), dim, start, end, step));
+  TensorRef out = wiring::result_of([&] { return slice_scatter(input->storage(), src->storage(), dim, start, end,
+      step); });
   if (wiring::records(input, src)) {
     auto node = make_node<SliceScatterBackward>();
     SliceScatterBackward& back = *node;
@@ -1230,7 +1233,8 @@ TensorRef unfold_backward(const TensorRef& grad, const Dims& input_size, std::in
     std::int64_t step) {
   if (TP_UNLIKELY(batch::any(grad)))
     return unfold_backward_batched(grad, input_size, dimension, size, step);
-  TensorRef slope = wiring::wrap(unfold_backward(grad->storage(), input_size, dimension, size, step));
+  TensorRef slope = wiring::result_of([&] { return unfold_backward(grad->storage(), input_size, dimension, size, step);
+      });
   if (wiring::records(grad)) {
     auto node = make_node<UnfoldBackwardBackward>();
     UnfoldBackwardBackward& back = *node;

@@ -153,7 +153,8 @@ TensorRef addbmm(const TensorRef& input, const TensorRef& batch1, const TensorRe
     return addbmm(wiring::autocast(AddbmmBackward::schema_v1, input), wiring::autocast(AddbmmBackward::schema_v1,
         batch1), wiring::autocast(AddbmmBackward::schema_v1, batch2), beta, alpha);
   }
-  TensorRef out = wiring::wrap(addbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
+  TensorRef out = wiring::result_of([&] { return addbmm(input->storage(), batch1->storage(), batch2->storage(), beta,
+      alpha); });
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<AddbmmBackward>();
     AddbmmBackward& back = *node;
@@ -285,7 +286,8 @@ TensorRef addmm(const TensorRef& input, const TensorRef& mat1, const TensorRef& 
     return addmm(wiring::autocast(AddmmBackward::schema_v1, input), wiring::autocast(AddmmBackward::schema_v1, mat1),
         wiring::autocast(AddmmBackward::schema_v1, mat2), beta, alpha);
   }
-  TensorRef out = wiring::wrap(addmm(input->storage(), mat1->storage(), mat2->storage(), beta, alpha));
+  TensorRef out = wiring::result_of([&] { return addmm(input->storage(), mat1->storage(), mat2->storage(), beta,
+      alpha); });
   if (wiring::records(input, mat1, mat2)) {
     auto node = make_node<AddmmBackward>();
     AddmmBackward& back = *node;
@@ -413,7 +415,8 @@ TensorRef addmv(const TensorRef& input, const TensorRef& mat, const TensorRef& v
     const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, mat, vec)))
     return addmv_batched(input, mat, vec, beta, alpha);
-  TensorRef out = wiring::wrap(addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha));
+  TensorRef out = wiring::result_of([&] { return addmv(input->storage(), mat->storage(), vec->storage(), beta, alpha);
+      });
   if (wiring::records(input, mat, vec)) {
     auto node = make_node<AddmvBackward>();
     AddmvBackward& back = *node;
@@ -537,7 +540,8 @@ TensorRef addr(const TensorRef& input, const TensorRef& vec1, const TensorRef& v
     const Scalar& alpha) {
   if (TP_UNLIKELY(batch::any(input, vec1, vec2)))
     return addr_batched(input, vec1, vec2, beta, alpha);
-  TensorRef out = wiring::wrap(addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha));
+  TensorRef out = wiring::result_of([&] { return addr(input->storage(), vec1->storage(), vec2->storage(), beta, alpha);
+      });
   if (wiring::records(input, vec1, vec2)) {
     auto node = make_node<AddrBackward>();
     AddrBackward& back = *node;
@@ -672,7 +676,8 @@ TensorRef baddbmm(const TensorRef& input, const TensorRef& batch1, const TensorR
     return baddbmm(wiring::autocast(BaddbmmBackward::schema_v1, input), wiring::autocast(BaddbmmBackward::schema_v1,
         batch1), wiring::autocast(BaddbmmBackward::schema_v1, batch2), beta, alpha);
   }
-  TensorRef out = wiring::wrap(baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta, alpha));
+  TensorRef out = wiring::result_of([&] { return baddbmm(input->storage(), batch1->storage(), batch2->storage(), beta,
+      alpha); });
   if (wiring::records(input, batch1, batch2)) {
     auto node = make_node<BaddbmmBackward>();
     BaddbmmBackward& back = *node;
@@ -787,7 +792,7 @@ TensorRef bmm(const TensorRef& input, const TensorRef& mat2) {
     modes::Guard off(0, modes::kAutocast);
     return bmm(wiring::autocast(BmmBackward::schema_v1, input), wiring::autocast(BmmBackward::schema_v1, mat2));
   }
-  TensorRef out = wiring::wrap(bmm(input->storage(), mat2->storage()));
+  TensorRef out = wiring::result_of([&] { return bmm(input->storage(), mat2->storage()); });
   if (wiring::records(input, mat2)) {
     auto node = make_node<BmmBackward>();
     BmmBackward& back = *node;
@@ -869,7 +874,7 @@ Storage checked_info(const Storage& info, bool check, std::string_view caller, s
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what) {
   if (TP_UNLIKELY(batch::any(info)))
     return checked_info_batched(info, check, caller, what);
-  TensorRef out = wiring::wrap(checked_info(info->storage(), check, caller, what));
+  TensorRef out = wiring::result_of([&] { return checked_info(info->storage(), check, caller, what); });
   return out;
 }
 
@@ -893,7 +898,7 @@ Storage checked_pivots(const Storage& pivots, const Storage& info, std::string_v
 TensorRef checked_pivots(const TensorRef& pivots, const TensorRef& info, std::string_view caller) {
   if (TP_UNLIKELY(batch::any(pivots, info)))
     return checked_pivots_batched(pivots, info, caller);
-  TensorRef out = wiring::wrap(checked_pivots(pivots->storage(), info->storage(), caller));
+  TensorRef out = wiring::result_of([&] { return checked_pivots(pivots->storage(), info->storage(), caller); });
   return out;
 }
 
@@ -1106,7 +1111,7 @@ Storage cholesky_symmetric(const Storage& input, bool upper) {
 TensorRef cholesky_symmetric(const TensorRef& input, bool upper) {
   if (TP_UNLIKELY(batch::any(input)))
     return cholesky_symmetric_batched(input, upper);
-  TensorRef out = wiring::wrap(cholesky_symmetric(input->storage(), upper));
+  TensorRef out = wiring::result_of([&] { return cholesky_symmetric(input->storage(), upper); });
   if (wiring::records(input)) {
     auto node = make_node<CholeskySymmetricBackward>();
     CholeskySymmetricBackward& back = *node;
@@ -1371,7 +1376,7 @@ Storage det(const Storage& A) {
 TensorRef det(const TensorRef& A) {
   if (TP_UNLIKELY(batch::any(A)))
     return det_batched(A);
-  TensorRef out = wiring::wrap(det(A->storage()));
+  TensorRef out = wiring::result_of([&] { return det(A->storage()); });
   if (wiring::records(A)) {
     auto node = make_node<DetBackward>();
     DetBackward& back = *node;
@@ -1438,7 +1443,7 @@ Storage dot(const Storage& input, const Storage& tensor) {
 TensorRef dot(const TensorRef& input, const TensorRef& tensor) {
   if (TP_UNLIKELY(batch::any(input, tensor)))
     return dot_batched(input, tensor);
-  TensorRef out = wiring::wrap(dot(input->storage(), tensor->storage()));
+  TensorRef out = wiring::result_of([&] { return dot(input->storage(), tensor->storage()); });
   if (wiring::records(input, tensor)) {
     auto node = make_node<DotBackward>();
     DotBackward& back = *node;
@@ -1566,7 +1571,7 @@ Storage inv(const Storage& A) {
 TensorRef inv(const TensorRef& A) {
   if (TP_UNLIKELY(batch::any(A)))
     return inv_batched(A);
-  TensorRef out = wiring::wrap(inv(A->storage()));
+  TensorRef out = wiring::result_of([&] { return inv(A->storage()); });
   if (wiring::records(A)) {
     auto node = make_node<InvBackward>();
     InvBackward& back = *node;

@@ -319,7 +319,8 @@ Storage ldl_solve(const Storage& LD, const Storage& pivots, const Storage& B, bo
 TensorRef ldl_solve(const TensorRef& LD, const TensorRef& pivots, const TensorRef& B, bool hermitian) {
   if (TP_UNLIKELY(batch::any(LD, pivots, B)))
     return ldl_solve_batched(LD, pivots, B, hermitian);
-  TensorRef out = wiring::wrap(ldl_solve(LD->storage(), pivots->storage(), B->storage(), hermitian));
+  TensorRef out = wiring::result_of([&] { return ldl_solve(LD->storage(), pivots->storage(), B->storage(), hermitian);
+      });
   if (wiring::records(B)) {
     auto node = make_node<LdlSolveBackward>();
     LdlSolveBackward& back = *node;
@@ -702,7 +703,8 @@ Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage&
 TensorRef linalg_lu_solve(const TensorRef& LU, const TensorRef& pivots, const TensorRef& B, bool left, bool adjoint) {
   if (TP_UNLIKELY(batch::any(LU, pivots, B)))
     return linalg_lu_solve_batched(LU, pivots, B, left, adjoint);
-  TensorRef out = wiring::wrap(linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left, adjoint));
+  TensorRef out = wiring::result_of([&] { return linalg_lu_solve(LU->storage(), pivots->storage(), B->storage(), left,
+      adjoint); });
   if (wiring::records(LU, B)) {
     auto node = make_node<LinalgLuSolveBackward>();
     LinalgLuSolveBackward& back = *node;
@@ -927,7 +929,7 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left) {
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left) {
   if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_batched(A, B, left);
-  TensorRef out = wiring::wrap(linalg_solve(A->storage(), B->storage(), left));
+  TensorRef out = wiring::result_of([&] { return linalg_solve(A->storage(), B->storage(), left); });
   if (wiring::records(A, B)) {
     auto node = make_node<LinalgSolveBackward>();
     LinalgSolveBackward& back = *node;
@@ -1017,7 +1019,8 @@ Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, 
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular) {
   if (TP_UNLIKELY(batch::any(A, B)))
     return linalg_solve_triangular_batched(A, B, upper, left, unitriangular);
-  TensorRef out = wiring::wrap(linalg_solve_triangular(A->storage(), B->storage(), upper, left, unitriangular));
+  TensorRef out = wiring::result_of([&] { return linalg_solve_triangular(A->storage(), B->storage(), upper, left,
+      unitriangular); });
   if (wiring::records(A, B)) {
     auto node = make_node<LinalgSolveTriangularBackward>();
     LinalgSolveTriangularBackward& back = *node;
@@ -1243,7 +1246,8 @@ TensorRef linear(const TensorRef& input, const TensorRef& weight, const TensorRe
     return linear(wiring::autocast(LinearBackward::schema_v1, input), wiring::autocast(LinearBackward::schema_v1,
         weight), wiring::autocast(LinearBackward::schema_v1, bias));
   }
-  TensorRef out = wiring::wrap(linear(input->storage(), weight->storage(), storage_or_absent(bias)));
+  TensorRef out = wiring::result_of([&] { return linear(input->storage(), weight->storage(), storage_or_absent(bias));
+      });
   if (wiring::records({&input, &weight, &bias})) {
     auto node = make_node<LinearBackward>();
     LinearBackward& back = *node;
@@ -1544,7 +1548,7 @@ Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype) {
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
   if (TP_UNLIKELY(batch::any(pivots)))
     return lu_permutation_batched(pivots, n, dtype);
-  TensorRef out = wiring::wrap(lu_permutation(pivots->storage(), n, dtype));
+  TensorRef out = wiring::result_of([&] { return lu_permutation(pivots->storage(), n, dtype); });
   return out;
 }
 

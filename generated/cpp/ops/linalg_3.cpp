@@ -187,7 +187,7 @@ TensorRef matmul(const TensorRef& input, const TensorRef& other) {
     return matmul(wiring::autocast(MatmulBackward::schema_v1, input), wiring::autocast(MatmulBackward::schema_v1,
         other));
   }
-  TensorRef out = wiring::wrap(matmul(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return matmul(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<MatmulBackward>();
     MatmulBackward& back = *node;
@@ -257,7 +257,7 @@ Storage matrix_exp(const Storage& input) {
 TensorRef matrix_exp(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return matrix_exp_batched(input);
-  TensorRef out = wiring::wrap(matrix_exp(input->storage()));
+  TensorRef out = wiring::result_of([&] { return matrix_exp(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<MatrixExpBackward>();
     MatrixExpBackward& back = *node;
@@ -483,7 +483,7 @@ TensorRef mm(const TensorRef& input, const TensorRef& mat2) {
     modes::Guard off(0, modes::kAutocast);
     return mm(wiring::autocast(MmBackward::schema_v1, input), wiring::autocast(MmBackward::schema_v1, mat2));
   }
-  TensorRef out = wiring::wrap(mm(input->storage(), mat2->storage()));
+  TensorRef out = wiring::result_of([&] { return mm(input->storage(), mat2->storage()); });
   if (wiring::records(input, mat2)) {
     auto node = make_node<MmBackward>();
     MmBackward& back = *node;
@@ -558,7 +558,7 @@ Storage mv(const Storage& input, const Storage& vec) {
 TensorRef mv(const TensorRef& input, const TensorRef& vec) {
   if (TP_UNLIKELY(batch::any(input, vec)))
     return mv_batched(input, vec);
-  TensorRef out = wiring::wrap(mv(input->storage(), vec->storage()));
+  TensorRef out = wiring::result_of([&] { return mv(input->storage(), vec->storage()); });
   if (wiring::records(input, vec)) {
     auto node = make_node<MvBackward>();
     MvBackward& back = *node;
@@ -688,7 +688,7 @@ Storage pinv_core(const Storage& A, std::optional<double> atol, std::optional<do
 TensorRef pinv_core(const TensorRef& A, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
   if (TP_UNLIKELY(batch::any(A)))
     return pinv_core_batched(A, atol, rtol, hermitian);
-  TensorRef out = wiring::wrap(pinv_core(A->storage(), atol, rtol, hermitian));
+  TensorRef out = wiring::result_of([&] { return pinv_core(A->storage(), atol, rtol, hermitian); });
   if (wiring::records(A)) {
     auto node = make_node<PinvCoreBackward>();
     PinvCoreBackward& back = *node;
@@ -775,7 +775,7 @@ Storage refused(const Storage& A, std::string_view message) {
 TensorRef refused(const TensorRef& A, std::string_view message) {
   if (TP_UNLIKELY(batch::any(A)))
     return refused_batched(A, message);
-  TensorRef out = wiring::wrap(refused(A->storage(), message));
+  TensorRef out = wiring::result_of([&] { return refused(A->storage(), message); });
   return out;
 }
 

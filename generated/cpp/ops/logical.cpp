@@ -54,7 +54,7 @@ Storage bitwise_and(const Storage& input, const Storage& other) {
 TensorRef bitwise_and(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_and_batched(input, other);
-  TensorRef out = wiring::wrap(bitwise_and(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_and(input->storage(), other->storage()); });
   return out;
 }
 TensorRef bitwise_and_(const TensorRef& input, const TensorRef& other) {
@@ -107,7 +107,7 @@ Storage bitwise_left_shift(const Storage& input, const Storage& other) {
 TensorRef bitwise_left_shift(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_left_shift_batched(input, other);
-  TensorRef out = wiring::wrap(bitwise_left_shift(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_left_shift(input->storage(), other->storage()); });
   return out;
 }
 TensorRef bitwise_left_shift_(const TensorRef& input, const TensorRef& other) {
@@ -159,7 +159,7 @@ Storage bitwise_not(const Storage& input) {
 TensorRef bitwise_not(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return bitwise_not_batched(input);
-  TensorRef out = wiring::wrap(bitwise_not(input->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_not(input->storage()); });
   return out;
 }
 TensorRef bitwise_not_(const TensorRef& input) {
@@ -210,7 +210,7 @@ Storage bitwise_or(const Storage& input, const Storage& other) {
 TensorRef bitwise_or(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_or_batched(input, other);
-  TensorRef out = wiring::wrap(bitwise_or(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_or(input->storage(), other->storage()); });
   return out;
 }
 TensorRef bitwise_or_(const TensorRef& input, const TensorRef& other) {
@@ -263,7 +263,7 @@ Storage bitwise_right_shift(const Storage& input, const Storage& other) {
 TensorRef bitwise_right_shift(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_right_shift_batched(input, other);
-  TensorRef out = wiring::wrap(bitwise_right_shift(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_right_shift(input->storage(), other->storage()); });
   return out;
 }
 TensorRef bitwise_right_shift_(const TensorRef& input, const TensorRef& other) {
@@ -316,7 +316,7 @@ Storage bitwise_xor(const Storage& input, const Storage& other) {
 TensorRef bitwise_xor(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return bitwise_xor_batched(input, other);
-  TensorRef out = wiring::wrap(bitwise_xor(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return bitwise_xor(input->storage(), other->storage()); });
   return out;
 }
 TensorRef bitwise_xor_(const TensorRef& input, const TensorRef& other) {
@@ -369,7 +369,7 @@ Storage logical_and(const Storage& input, const Storage& other) {
 TensorRef logical_and(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return logical_and_batched(input, other);
-  TensorRef out = wiring::wrap(logical_and(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return logical_and(input->storage(), other->storage()); });
   return out;
 }
 TensorRef logical_and_(const TensorRef& input, const TensorRef& other) {
@@ -421,7 +421,7 @@ Storage logical_not(const Storage& input) {
 TensorRef logical_not(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return logical_not_batched(input);
-  TensorRef out = wiring::wrap(logical_not(input->storage()));
+  TensorRef out = wiring::result_of([&] { return logical_not(input->storage()); });
   return out;
 }
 TensorRef logical_not_(const TensorRef& input) {
@@ -472,7 +472,7 @@ Storage logical_or(const Storage& input, const Storage& other) {
 TensorRef logical_or(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return logical_or_batched(input, other);
-  TensorRef out = wiring::wrap(logical_or(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return logical_or(input->storage(), other->storage()); });
   return out;
 }
 TensorRef logical_or_(const TensorRef& input, const TensorRef& other) {
@@ -525,7 +525,7 @@ Storage logical_xor(const Storage& input, const Storage& other) {
 TensorRef logical_xor(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return logical_xor_batched(input, other);
-  TensorRef out = wiring::wrap(logical_xor(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return logical_xor(input->storage(), other->storage()); });
   return out;
 }
 TensorRef logical_xor_(const TensorRef& input, const TensorRef& other) {

@@ -85,7 +85,7 @@ Storage cast(const Storage& input, Dtype dtype) { return kernels::cast(CastBackw
 TensorRef cast(const TensorRef& input, Dtype dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return cast_batched(input, dtype);
-  TensorRef out = wiring::wrap(cast(input->storage(), dtype));
+  TensorRef out = wiring::result_of([&] { return cast(input->storage(), dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CastBackward>();
     CastBackward& back = *node;
@@ -137,7 +137,7 @@ Storage clone(const Storage& input) { return kernels::clone(CloneBackward::schem
 TensorRef clone(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return clone_batched(input);
-  TensorRef out = wiring::wrap(clone(input->storage()));
+  TensorRef out = wiring::result_of([&] { return clone(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CloneBackward>();
     CloneBackward& back = *node;
@@ -189,7 +189,7 @@ Storage compact(const Storage& input) { return kernels::contiguous(CompactBackwa
 TensorRef compact(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return compact_batched(input);
-  TensorRef out = wiring::wrap(compact(input->storage()));
+  TensorRef out = wiring::result_of([&] { return compact(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CompactBackward>();
     CompactBackward& back = *node;
@@ -269,7 +269,7 @@ Storage copy(const Storage& input, const Storage& src) { return kernels::copy(Co
 TensorRef copy(const TensorRef& input, const TensorRef& src) {
   if (TP_UNLIKELY(batch::any(input, src)))
     return copy_batched(input, src);
-  TensorRef out = wiring::wrap(copy(input->storage(), src->storage()));
+  TensorRef out = wiring::result_of([&] { return copy(input->storage(), src->storage()); });
   if (wiring::records(input, src)) {
     auto node = make_node<CopyBackward>();
     CopyBackward& back = *node;
@@ -385,7 +385,7 @@ Storage fill(const Storage& input, const Storage& value) {
 TensorRef fill(const TensorRef& input, const TensorRef& value) {
   if (TP_UNLIKELY(batch::any(input, value)))
     return fill_batched(input, value);
-  TensorRef out = wiring::wrap(fill(input->storage(), value->storage()));
+  TensorRef out = wiring::result_of([&] { return fill(input->storage(), value->storage()); });
   if (wiring::records(input, value)) {
     auto node = make_node<FillBackward>();
     FillBackward& back = *node;
@@ -914,7 +914,7 @@ Storage nextafter_half(const Storage& input, const Storage& other) {
 TensorRef nextafter_half(const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(input, other)))
     return nextafter_half_batched(input, other);
-  TensorRef out = wiring::wrap(nextafter_half(input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return nextafter_half(input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<NextafterHalfBackward>();
     NextafterHalfBackward& back = *node;

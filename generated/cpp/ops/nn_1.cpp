@@ -136,7 +136,7 @@ Storage adaptive_avg_pool1d_backward(const Storage& grad, const Dims& size) {
 TensorRef adaptive_avg_pool1d_backward(const TensorRef& grad, const Dims& size) {
   if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool1d_backward_batched(grad, size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool1d_backward(grad->storage(), size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool1d_backward(grad->storage(), size); });
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool1dBackwardBackward>();
     AdaptiveAvgPool1dBackwardBackward& back = *node;
@@ -194,7 +194,7 @@ Storage adaptive_avg_pool1d_plain(const Storage& input, const Dims& output_size)
 TensorRef adaptive_avg_pool1d_plain(const TensorRef& input, const Dims& output_size) {
   if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool1d_plain_batched(input, output_size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool1d_plain(input->storage(), output_size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool1d_plain(input->storage(), output_size); });
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool1dPlainBackward>();
     AdaptiveAvgPool1dPlainBackward& back = *node;
@@ -272,7 +272,7 @@ Storage adaptive_avg_pool2d_backward(const Storage& grad, const Dims& size) {
 TensorRef adaptive_avg_pool2d_backward(const TensorRef& grad, const Dims& size) {
   if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool2d_backward_batched(grad, size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool2d_backward(grad->storage(), size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool2d_backward(grad->storage(), size); });
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool2dBackwardBackward>();
     AdaptiveAvgPool2dBackwardBackward& back = *node;
@@ -330,7 +330,7 @@ Storage adaptive_avg_pool2d_plain(const Storage& input, const Dims& output_size)
 TensorRef adaptive_avg_pool2d_plain(const TensorRef& input, const Dims& output_size) {
   if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool2d_plain_batched(input, output_size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool2d_plain(input->storage(), output_size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool2d_plain(input->storage(), output_size); });
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool2dPlainBackward>();
     AdaptiveAvgPool2dPlainBackward& back = *node;
@@ -413,7 +413,7 @@ Storage adaptive_avg_pool3d_backward(const Storage& grad, const Dims& size) {
 TensorRef adaptive_avg_pool3d_backward(const TensorRef& grad, const Dims& size) {
   if (TP_UNLIKELY(batch::any(grad)))
     return adaptive_avg_pool3d_backward_batched(grad, size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool3d_backward(grad->storage(), size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool3d_backward(grad->storage(), size); });
   if (wiring::records(grad)) {
     auto node = make_node<AdaptiveAvgPool3dBackwardBackward>();
     AdaptiveAvgPool3dBackwardBackward& back = *node;
@@ -471,7 +471,7 @@ Storage adaptive_avg_pool3d_plain(const Storage& input, const Dims& output_size)
 TensorRef adaptive_avg_pool3d_plain(const TensorRef& input, const Dims& output_size) {
   if (TP_UNLIKELY(batch::any(input)))
     return adaptive_avg_pool3d_plain_batched(input, output_size);
-  TensorRef out = wiring::wrap(adaptive_avg_pool3d_plain(input->storage(), output_size));
+  TensorRef out = wiring::result_of([&] { return adaptive_avg_pool3d_plain(input->storage(), output_size); });
   if (wiring::records(input)) {
     auto node = make_node<AdaptiveAvgPool3dPlainBackward>();
     AdaptiveAvgPool3dPlainBackward& back = *node;
@@ -973,8 +973,8 @@ TensorRef avg_pool1d_backward(const TensorRef& grad, const Dims& size, const Dim
   if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool1d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool1d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool1d_backward(grad->storage(), size, kernel_size, stride,
+      padding, ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(grad)) {
     auto node = make_node<AvgPool1dBackwardBackward>();
     AvgPool1dBackwardBackward& back = *node;
@@ -1051,8 +1051,8 @@ TensorRef avg_pool1d_plain(const TensorRef& input, const Dims& kernel_size, cons
   if (TP_UNLIKELY(batch::any(input)))
     return avg_pool1d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool1d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool1d_plain(input->storage(), kernel_size, stride, padding,
+      ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(input)) {
     auto node = make_node<AvgPool1dPlainBackward>();
     AvgPool1dPlainBackward& back = *node;
@@ -1160,8 +1160,8 @@ TensorRef avg_pool2d_backward(const TensorRef& grad, const Dims& size, const Dim
   if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool2d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool2d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool2d_backward(grad->storage(), size, kernel_size, stride,
+      padding, ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(grad)) {
     auto node = make_node<AvgPool2dBackwardBackward>();
     AvgPool2dBackwardBackward& back = *node;
@@ -1238,8 +1238,8 @@ TensorRef avg_pool2d_plain(const TensorRef& input, const Dims& kernel_size, cons
   if (TP_UNLIKELY(batch::any(input)))
     return avg_pool2d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool2d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool2d_plain(input->storage(), kernel_size, stride, padding,
+      ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(input)) {
     auto node = make_node<AvgPool2dPlainBackward>();
     AvgPool2dPlainBackward& back = *node;
@@ -1352,8 +1352,8 @@ TensorRef avg_pool3d_backward(const TensorRef& grad, const Dims& size, const Dim
   if (TP_UNLIKELY(batch::any(grad)))
     return avg_pool3d_backward_batched(grad, size, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool3d_backward(grad->storage(), size, kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool3d_backward(grad->storage(), size, kernel_size, stride,
+      padding, ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(grad)) {
     auto node = make_node<AvgPool3dBackwardBackward>();
     AvgPool3dBackwardBackward& back = *node;
@@ -1430,8 +1430,8 @@ TensorRef avg_pool3d_plain(const TensorRef& input, const Dims& kernel_size, cons
   if (TP_UNLIKELY(batch::any(input)))
     return avg_pool3d_plain_batched(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override);
-  TensorRef out = wiring::wrap(avg_pool3d_plain(input->storage(), kernel_size, stride, padding, ceil_mode,
-      count_include_pad, divisor_override));
+  TensorRef out = wiring::result_of([&] { return avg_pool3d_plain(input->storage(), kernel_size, stride, padding,
+      ceil_mode, count_include_pad, divisor_override); });
   if (wiring::records(input)) {
     auto node = make_node<AvgPool3dPlainBackward>();
     AvgPool3dPlainBackward& back = *node;

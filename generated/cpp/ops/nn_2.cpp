@@ -387,9 +387,9 @@ TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& i
   if (TP_UNLIKELY(batch::any(grad, input, target, weight, logsumexp, total_weight)))
     return cross_entropy_index_backward_batched(grad, input, target, weight, logsumexp, total_weight, ignore_index,
         reduction, label_smoothing);
-  TensorRef out = wiring::wrap(cross_entropy_index_backward(grad->storage(), input->storage(), target->storage(),
-      storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index, reduction,
-      label_smoothing));
+  TensorRef out = wiring::result_of([&] { return cross_entropy_index_backward(grad->storage(), input->storage(),
+      target->storage(), storage_or_absent(weight), logsumexp->storage(), total_weight->storage(), ignore_index,
+      reduction, label_smoothing); });
   if (wiring::records(grad, input)) {
     auto node = make_node<CrossEntropyIndexBackwardBackward>();
     CrossEntropyIndexBackwardBackward& back = *node;
@@ -1371,7 +1371,7 @@ Storage log_softmax_backward(const Storage& grad, const Storage& output, std::in
 TensorRef log_softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(grad, output)))
     return log_softmax_backward_batched(grad, output, dim);
-  TensorRef out = wiring::wrap(log_softmax_backward(grad->storage(), output->storage(), dim));
+  TensorRef out = wiring::result_of([&] { return log_softmax_backward(grad->storage(), output->storage(), dim); });
   if (wiring::records(grad, output)) {
     auto node = make_node<LogSoftmaxBackwardBackward>();
     LogSoftmaxBackwardBackward& back = *node;
@@ -1449,7 +1449,7 @@ TensorRef log_softmax_real(const TensorRef& input, std::int64_t dim, std::option
     modes::Guard off(0, modes::kAutocast);
     return log_softmax_real(wiring::autocast(LogSoftmaxRealBackward::schema_v1, input), dim, dtype);
   }
-  TensorRef out = wiring::wrap(log_softmax_real(input->storage(), dim, dtype));
+  TensorRef out = wiring::result_of([&] { return log_softmax_real(input->storage(), dim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<LogSoftmaxRealBackward>();
     LogSoftmaxRealBackward& back = *node;

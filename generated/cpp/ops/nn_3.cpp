@@ -1888,8 +1888,8 @@ TensorRef nll_loss_backward(const TensorRef& grad, const Dims& size, const Tenso
     const TensorRef& total_weight, std::int64_t ignore_index, std::string_view reduction) {
   if (TP_UNLIKELY(batch::any(grad, target, weight, total_weight)))
     return nll_loss_backward_batched(grad, size, target, weight, total_weight, ignore_index, reduction);
-  TensorRef out = wiring::wrap(nll_loss_backward(grad->storage(), size, target->storage(), storage_or_absent(weight),
-      total_weight->storage(), ignore_index, reduction));
+  TensorRef out = wiring::result_of([&] { return nll_loss_backward(grad->storage(), size, target->storage(),
+      storage_or_absent(weight), total_weight->storage(), ignore_index, reduction); });
   if (wiring::records(grad)) {
     auto node = make_node<NllLossBackwardBackward>();
     NllLossBackwardBackward& back = *node;

@@ -516,7 +516,7 @@ Storage softmax_backward(const Storage& grad, const Storage& output, std::int64_
 TensorRef softmax_backward(const TensorRef& grad, const TensorRef& output, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(grad, output)))
     return softmax_backward_batched(grad, output, dim);
-  TensorRef out = wiring::wrap(softmax_backward(grad->storage(), output->storage(), dim));
+  TensorRef out = wiring::result_of([&] { return softmax_backward(grad->storage(), output->storage(), dim); });
   if (wiring::records(grad, output)) {
     auto node = make_node<SoftmaxBackwardBackward>();
     SoftmaxBackwardBackward& back = *node;
@@ -593,7 +593,7 @@ TensorRef softmax_real(const TensorRef& input, std::int64_t dim, std::optional<D
     modes::Guard off(0, modes::kAutocast);
     return softmax_real(wiring::autocast(SoftmaxRealBackward::schema_v1, input), dim, dtype);
   }
-  TensorRef out = wiring::wrap(softmax_real(input->storage(), dim, dtype));
+  TensorRef out = wiring::result_of([&] { return softmax_real(input->storage(), dim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<SoftmaxRealBackward>();
     SoftmaxRealBackward& back = *node;
@@ -770,7 +770,8 @@ TensorRef upsample_bicubic_backward(const TensorRef& grad, const Dims& input_siz
     bool align_corners) {
   if (TP_UNLIKELY(batch::any(grad)))
     return upsample_bicubic_backward_batched(grad, input_size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_bicubic_backward(grad->storage(), input_size, scale, align_corners));
+  TensorRef out = wiring::result_of([&] { return upsample_bicubic_backward(grad->storage(), input_size, scale,
+      align_corners); });
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleBicubicBackwardBackward>();
     UpsampleBicubicBackwardBackward& back = *node;
@@ -837,7 +838,7 @@ TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const st
     bool align_corners) {
   if (TP_UNLIKELY(batch::any(input)))
     return upsample_bicubic_to_batched(input, size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_bicubic_to(input->storage(), size, scale, align_corners));
+  TensorRef out = wiring::result_of([&] { return upsample_bicubic_to(input->storage(), size, scale, align_corners); });
   if (wiring::records(input)) {
     auto node = make_node<UpsampleBicubicToBackward>();
     UpsampleBicubicToBackward& back = *node;
@@ -932,7 +933,8 @@ TensorRef upsample_linear_backward(const TensorRef& grad, const Dims& input_size
     bool align_corners) {
   if (TP_UNLIKELY(batch::any(grad)))
     return upsample_linear_backward_batched(grad, input_size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_linear_backward(grad->storage(), input_size, scale, align_corners));
+  TensorRef out = wiring::result_of([&] { return upsample_linear_backward(grad->storage(), input_size, scale,
+      align_corners); });
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleLinearBackwardBackward>();
     UpsampleLinearBackwardBackward& back = *node;
@@ -999,7 +1001,7 @@ TensorRef upsample_linear_to(const TensorRef& input, const Dims& size, const std
     bool align_corners) {
   if (TP_UNLIKELY(batch::any(input)))
     return upsample_linear_to_batched(input, size, scale, align_corners);
-  TensorRef out = wiring::wrap(upsample_linear_to(input->storage(), size, scale, align_corners));
+  TensorRef out = wiring::result_of([&] { return upsample_linear_to(input->storage(), size, scale, align_corners); });
   if (wiring::records(input)) {
     auto node = make_node<UpsampleLinearToBackward>();
     UpsampleLinearToBackward& back = *node;
@@ -1092,7 +1094,8 @@ TensorRef upsample_nearest_backward(const TensorRef& grad, const Dims& input_siz
     bool exact) {
   if (TP_UNLIKELY(batch::any(grad)))
     return upsample_nearest_backward_batched(grad, input_size, scale, exact);
-  TensorRef out = wiring::wrap(upsample_nearest_backward(grad->storage(), input_size, scale, exact));
+  TensorRef out = wiring::result_of([&] { return upsample_nearest_backward(grad->storage(), input_size, scale, exact);
+      });
   if (wiring::records(grad)) {
     auto node = make_node<UpsampleNearestBackwardBackward>();
     UpsampleNearestBackwardBackward& back = *node;
@@ -1156,7 +1159,7 @@ Storage upsample_nearest_to(const Storage& input, const Dims& size, const std::v
 TensorRef upsample_nearest_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool exact) {
   if (TP_UNLIKELY(batch::any(input)))
     return upsample_nearest_to_batched(input, size, scale, exact);
-  TensorRef out = wiring::wrap(upsample_nearest_to(input->storage(), size, scale, exact));
+  TensorRef out = wiring::result_of([&] { return upsample_nearest_to(input->storage(), size, scale, exact); });
   if (wiring::records(input)) {
     auto node = make_node<UpsampleNearestToBackward>();
     UpsampleNearestToBackward& back = *node;

@@ -60,7 +60,7 @@ Storage bernoulli(const Storage& input, Generator* generator) {
 TensorRef bernoulli(const TensorRef& input, Generator* generator) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return bernoulli_batched(input, generator);
-  TensorRef out = wiring::wrap(bernoulli(input->storage(), generator));
+  TensorRef out = wiring::result_of([&] { return bernoulli(input->storage(), generator); });
   if (wiring::records(input)) {
     auto node = make_node<BernoulliBackward>();
     BernoulliBackward& back = *node;
@@ -335,7 +335,7 @@ Storage multinomial(const Storage& input, std::int64_t num_samples, bool replace
 TensorRef multinomial(const TensorRef& input, std::int64_t num_samples, bool replacement, Generator* generator) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return multinomial_batched(input, num_samples, replacement, generator);
-  TensorRef out = wiring::wrap(multinomial(input->storage(), num_samples, replacement, generator));
+  TensorRef out = wiring::result_of([&] { return multinomial(input->storage(), num_samples, replacement, generator); });
   return out;
 }
 
@@ -602,7 +602,7 @@ Storage make_rand(const Dims& size, Generator* generator, std::optional<Dtype> d
 TensorRef rand(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return rand_batched(size, generator, dtype);
-  TensorRef out = wiring::wrap(make_rand(size, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return make_rand(size, generator, dtype); });
   return out;
 }
 
@@ -623,7 +623,7 @@ Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtyp
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return rand_like_batched(input, generator, dtype);
-  TensorRef out = wiring::wrap(rand_like(input->storage(), generator, dtype));
+  TensorRef out = wiring::result_of([&] { return rand_like(input->storage(), generator, dtype); });
   return out;
 }
 
@@ -645,7 +645,7 @@ Storage make_randint(std::int64_t high, const Dims& size, Generator* generator, 
 TensorRef randint(std::int64_t high, const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_batched(high, size, generator, dtype);
-  TensorRef out = wiring::wrap(make_randint(high, size, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return make_randint(high, size, generator, dtype); });
   return out;
 }
 
@@ -670,7 +670,7 @@ TensorRef randint(std::int64_t low, std::int64_t high, const Dims& size, Generat
     std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randint_1_batched(low, high, size, generator, dtype);
-  TensorRef out = wiring::wrap(make_randint(low, high, size, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return make_randint(low, high, size, generator, dtype); });
   return out;
 }
 
@@ -693,7 +693,7 @@ Storage randint_like(const Storage& input, std::int64_t high, Generator* generat
 TensorRef randint_like(const TensorRef& input, std::int64_t high, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randint_like_batched(input, high, generator, dtype);
-  TensorRef out = wiring::wrap(randint_like(input->storage(), high, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return randint_like(input->storage(), high, generator, dtype); });
   return out;
 }
 
@@ -718,7 +718,7 @@ TensorRef randint_like(const TensorRef& input, std::int64_t low, std::int64_t hi
     std::optional<Dtype> dtype) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randint_like_1_batched(input, low, high, generator, dtype);
-  TensorRef out = wiring::wrap(randint_like(input->storage(), low, high, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return randint_like(input->storage(), low, high, generator, dtype); });
   return out;
 }
 
@@ -739,7 +739,7 @@ Storage make_randn(const Dims& size, Generator* generator, std::optional<Dtype> 
 TensorRef randn(const Dims& size, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randn_batched(size, generator, dtype);
-  TensorRef out = wiring::wrap(make_randn(size, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return make_randn(size, generator, dtype); });
   return out;
 }
 
@@ -760,7 +760,7 @@ Storage randn_like(const Storage& input, Generator* generator, std::optional<Dty
 TensorRef randn_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY((modes::any(modes::kTransform) && batch::depth()) || batch::any(input)))
     return randn_like_batched(input, generator, dtype);
-  TensorRef out = wiring::wrap(randn_like(input->storage(), generator, dtype));
+  TensorRef out = wiring::result_of([&] { return randn_like(input->storage(), generator, dtype); });
   return out;
 }
 
@@ -900,7 +900,7 @@ Storage make_randperm(std::int64_t n, Generator* generator, std::optional<Dtype>
 TensorRef randperm(std::int64_t n, Generator* generator, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(modes::any(modes::kTransform) && batch::depth()))
     return randperm_batched(n, generator, dtype);
-  TensorRef out = wiring::wrap(make_randperm(n, generator, dtype));
+  TensorRef out = wiring::result_of([&] { return make_randperm(n, generator, dtype); });
   return out;
 }
 

@@ -68,7 +68,7 @@ Storage all(const Storage& input, const Dims& dim, bool keepdim) {
 TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return all_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(all(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return all(input->storage(), dim, keepdim); });
   return out;
 }
 
@@ -109,7 +109,7 @@ Storage amax(const Storage& input, const Dims& dim, bool keepdim) {
 TensorRef amax(const TensorRef& input, const Dims& dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return amax_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(amax(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return amax(input->storage(), dim, keepdim); });
   if (wiring::records(input)) {
     auto node = make_node<AmaxBackward>();
     AmaxBackward& back = *node;
@@ -180,7 +180,7 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim) {
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return amin_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(amin(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return amin(input->storage(), dim, keepdim); });
   if (wiring::records(input)) {
     auto node = make_node<AminBackward>();
     AminBackward& back = *node;
@@ -257,7 +257,7 @@ Storage any(const Storage& input, const Dims& dim, bool keepdim) {
 TensorRef any(const TensorRef& input, const Dims& dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return any_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(any(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return any(input->storage(), dim, keepdim); });
   return out;
 }
 
@@ -282,7 +282,7 @@ Storage argmax(const Storage& input, std::optional<std::int64_t> dim, bool keepd
 TensorRef argmax(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return argmax_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(argmax(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return argmax(input->storage(), dim, keepdim); });
   return out;
 }
 
@@ -307,7 +307,7 @@ Storage argmin(const Storage& input, std::optional<std::int64_t> dim, bool keepd
 TensorRef argmin(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return argmin_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(argmin(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return argmin(input->storage(), dim, keepdim); });
   return out;
 }
 
@@ -331,7 +331,7 @@ Storage count_nonzero(const Storage& input, const Dims& dim) {
 TensorRef count_nonzero(const TensorRef& input, const Dims& dim) {
   if (TP_UNLIKELY(batch::any(input)))
     return count_nonzero_batched(input, dim);
-  TensorRef out = wiring::wrap(count_nonzero(input->storage(), dim));
+  TensorRef out = wiring::result_of([&] { return count_nonzero(input->storage(), dim); });
   return out;
 }
 
@@ -356,7 +356,7 @@ Storage count_numbers(const Storage& input, const Dims& dim, bool keepdim) {
 TensorRef count_numbers(const TensorRef& input, const Dims& dim, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return count_numbers_batched(input, dim, keepdim);
-  TensorRef out = wiring::wrap(count_numbers(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return count_numbers(input->storage(), dim, keepdim); });
   return out;
 }
 
@@ -527,7 +527,7 @@ TensorRef logsumexp_real(const TensorRef& input, const Dims& dim, bool keepdim) 
     modes::Guard off(0, modes::kAutocast);
     return logsumexp_real(wiring::autocast(LogsumexpRealBackward::schema_v1, input), dim, keepdim);
   }
-  TensorRef out = wiring::wrap(logsumexp_real(input->storage(), dim, keepdim));
+  TensorRef out = wiring::result_of([&] { return logsumexp_real(input->storage(), dim, keepdim); });
   if (wiring::records(input)) {
     auto node = make_node<LogsumexpRealBackward>();
     LogsumexpRealBackward& back = *node;
@@ -723,7 +723,7 @@ Storage mean(const Storage& input, const Dims& dim, bool keepdim, std::optional<
 TensorRef mean(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return mean_batched(input, dim, keepdim, dtype);
-  TensorRef out = wiring::wrap(mean(input->storage(), dim, keepdim, dtype));
+  TensorRef out = wiring::result_of([&] { return mean(input->storage(), dim, keepdim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<MeanBackward>();
     MeanBackward& back = *node;
@@ -827,7 +827,7 @@ Storage median_all(const Storage& input) {
 TensorRef median_all(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return median_all_batched(input);
-  TensorRef out = wiring::wrap(median_all(input->storage()));
+  TensorRef out = wiring::result_of([&] { return median_all(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<MedianAllBackward>();
     MedianAllBackward& back = *node;

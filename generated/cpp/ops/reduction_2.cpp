@@ -165,7 +165,7 @@ Storage nanmedian_all(const Storage& input) {
 TensorRef nanmedian_all(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return nanmedian_all_batched(input);
-  TensorRef out = wiring::wrap(nanmedian_all(input->storage()));
+  TensorRef out = wiring::result_of([&] { return nanmedian_all(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<NanmedianAllBackward>();
     NanmedianAllBackward& back = *node;
@@ -271,7 +271,7 @@ Storage nansum(const Storage& input, const Dims& dim, bool keepdim, std::optiona
 TensorRef nansum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return nansum_batched(input, dim, keepdim, dtype);
-  TensorRef out = wiring::wrap(nansum(input->storage(), dim, keepdim, dtype));
+  TensorRef out = wiring::result_of([&] { return nansum(input->storage(), dim, keepdim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<NansumBackward>();
     NansumBackward& back = *node;
@@ -424,7 +424,7 @@ TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool kee
     modes::Guard off(0, modes::kAutocast);
     return prod(wiring::autocast(ProdBackward::schema_v1, input), dim, keepdim, dtype);
   }
-  TensorRef out = wiring::wrap(prod(input->storage(), dim, keepdim, dtype));
+  TensorRef out = wiring::result_of([&] { return prod(input->storage(), dim, keepdim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<ProdBackward>();
     ProdBackward& back = *node;
@@ -692,7 +692,7 @@ Storage std_over(const Storage& input, const std::optional<Dims>& dim, const Sca
 TensorRef std_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return std_over_batched(input, dim, correction, keepdim);
-  TensorRef out = wiring::wrap(std_over(input->storage(), dim, correction, keepdim));
+  TensorRef out = wiring::result_of([&] { return std_over(input->storage(), dim, correction, keepdim); });
   if (wiring::records(input)) {
     auto node = make_node<StdOverBackward>();
     StdOverBackward& back = *node;
@@ -758,7 +758,7 @@ Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<D
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return sum_batched(input, dim, keepdim, dtype);
-  TensorRef out = wiring::wrap(sum(input->storage(), dim, keepdim, dtype));
+  TensorRef out = wiring::result_of([&] { return sum(input->storage(), dim, keepdim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<SumBackward>();
     SumBackward& back = *node;
@@ -816,7 +816,7 @@ Storage sum_to(const Storage& input, const Dims& size) {
 TensorRef sum_to(const TensorRef& input, const Dims& size) {
   if (TP_UNLIKELY(batch::any(input)))
     return sum_to_batched(input, size);
-  TensorRef out = wiring::wrap(sum_to(input->storage(), size));
+  TensorRef out = wiring::result_of([&] { return sum_to(input->storage(), size); });
   if (wiring::records(input)) {
     auto node = make_node<SumToBackward>();
     SumToBackward& back = *node;
@@ -1058,7 +1058,7 @@ Storage var_over(const Storage& input, const std::optional<Dims>& dim, const Sca
 TensorRef var_over(const TensorRef& input, const std::optional<Dims>& dim, const Scalar& correction, bool keepdim) {
   if (TP_UNLIKELY(batch::any(input)))
     return var_over_batched(input, dim, correction, keepdim);
-  TensorRef out = wiring::wrap(var_over(input->storage(), dim, correction, keepdim));
+  TensorRef out = wiring::result_of([&] { return var_over(input->storage(), dim, correction, keepdim); });
   if (wiring::records(input)) {
     auto node = make_node<VarOverBackward>();
     VarOverBackward& back = *node;
@@ -1134,7 +1134,7 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return vector_norm_batched(input, ord, dim, keepdim, dtype);
-  TensorRef out = wiring::wrap(vector_norm(input->storage(), ord, dim, keepdim, dtype));
+  TensorRef out = wiring::result_of([&] { return vector_norm(input->storage(), ord, dim, keepdim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<VectorNormBackward>();
     VectorNormBackward& back = *node;

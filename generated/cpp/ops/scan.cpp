@@ -208,7 +208,7 @@ Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dty
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return cumprod_batched(input, dim, dtype);
-  TensorRef out = wiring::wrap(cumprod(input->storage(), dim, dtype));
+  TensorRef out = wiring::result_of([&] { return cumprod(input->storage(), dim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CumprodBackward>();
     CumprodBackward& back = *node;
@@ -291,7 +291,7 @@ Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtyp
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return cumsum_batched(input, dim, dtype);
-  TensorRef out = wiring::wrap(cumsum(input->storage(), dim, dtype));
+  TensorRef out = wiring::result_of([&] { return cumsum(input->storage(), dim, dtype); });
   if ((wiring::records(input)) && is_differentiable(out->dtype())) {
     auto node = make_node<CumsumBackward>();
     CumsumBackward& back = *node;
@@ -379,7 +379,7 @@ Storage logcumsumexp(const Storage& input, std::int64_t dim) {
 TensorRef logcumsumexp(const TensorRef& input, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(input)))
     return logcumsumexp_batched(input, dim);
-  TensorRef out = wiring::wrap(logcumsumexp(input->storage(), dim));
+  TensorRef out = wiring::result_of([&] { return logcumsumexp(input->storage(), dim); });
   if (wiring::records(input)) {
     auto node = make_node<LogcumsumexpBackward>();
     LogcumsumexpBackward& back = *node;

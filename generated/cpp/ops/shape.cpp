@@ -140,7 +140,7 @@ TensorRef cartesian_prod(std::span<const TensorRef> tensors) { return cartesian_
 namespace {
 
 template <class V>
-std::vector<V> cat_vjp_tensors(const V& g, const std::vector<Shape>& tensors_shape, std::int64_t dim) {
+std::vector<V> cat_vjp_tensors(const V& g, const Shapes& tensors_shape, std::int64_t dim) {
   return split_like(g, tensors_shape, dim);
 }
 
@@ -163,14 +163,14 @@ Storage cat(std::span<const Storage> tensors, std::int64_t dim) {
 TensorRef cat(std::span<const TensorRef> tensors, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(tensors)))
     return cat_batched(tensors, dim);
-  TensorRef out = wiring::wrap(cat(storages_of(tensors), dim));
+  TensorRef out = wiring::result_of([&] { return cat(storages_of(tensors), dim); });
   if (wiring::records(tensors)) {
     auto node = make_node<CatBackward>(tensors.size());
     CatBackward& back = *node;
     back.set_output(out->storage());
     for (std::size_t i = 0; i < tensors.size(); ++i) wiring::connect(back, i, tensors[i]);
     back.tensors_shapes_ = shapes_of(tensors);
-    for (const TensorRef& t : tensors) back.tensors_dtypes_.push_back(t ? t->dtype() : Dtype::F32);
+    back.tensors_dtypes_ = dtypes_of(tensors);
     back.dim_ = dim;
     wiring::attach(out, std::move(node));
   }
@@ -276,7 +276,7 @@ Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& val
 TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input)))
     return constant_pad_nd_batched(input, pad, value);
-  TensorRef out = wiring::wrap(constant_pad_nd(input->storage(), pad, value));
+  TensorRef out = wiring::result_of([&] { return constant_pad_nd(input->storage(), pad, value); });
   if (wiring::records(input)) {
     auto node = make_node<ConstantPadNdBackward>();
     ConstantPadNdBackward& back = *node;
@@ -453,7 +453,7 @@ Storage flip(const Storage& input, const Dims& dims) { return kernels::flip(Flip
 TensorRef flip(const TensorRef& input, const Dims& dims) {
   if (TP_UNLIKELY(batch::any(input)))
     return flip_batched(input, dims);
-  TensorRef out = wiring::wrap(flip(input->storage(), dims));
+  TensorRef out = wiring::result_of([&] { return flip(input->storage(), dims); });
   if (wiring::records(input)) {
     auto node = make_node<FlipBackward>();
     FlipBackward& back = *node;
@@ -718,7 +718,7 @@ Storage pad_by_index(const Storage& input, const Dims& pad, std::string_view mod
 TensorRef pad_by_index(const TensorRef& input, const Dims& pad, std::string_view mode) {
   if (TP_UNLIKELY(batch::any(input)))
     return pad_by_index_batched(input, pad, mode);
-  TensorRef out = wiring::wrap(pad_by_index(input->storage(), pad, mode));
+  TensorRef out = wiring::result_of([&] { return pad_by_index(input->storage(), pad, mode); });
   if (wiring::records(input)) {
     auto node = make_node<PadByIndexBackward>();
     PadByIndexBackward& back = *node;
@@ -779,7 +779,7 @@ Storage pad_by_index_backward(const Storage& grad, const Dims& size, const Dims&
 TensorRef pad_by_index_backward(const TensorRef& grad, const Dims& size, const Dims& pad, std::string_view mode) {
   if (TP_UNLIKELY(batch::any(grad)))
     return pad_by_index_backward_batched(grad, size, pad, mode);
-  TensorRef slope = wiring::wrap(pad_by_index_backward(grad->storage(), size, pad, mode));
+  TensorRef slope = wiring::result_of([&] { return pad_by_index_backward(grad->storage(), size, pad, mode); });
   if (wiring::records(grad)) {
     auto node = make_node<PadByIndexBackwardBackward>();
     PadByIndexBackwardBackward& back = *node;
@@ -858,7 +858,7 @@ Storage repeat(const Storage& input, const Dims& repeats) {
 TensorRef repeat(const TensorRef& input, const Dims& repeats) {
   if (TP_UNLIKELY(batch::any(input)))
     return repeat_batched(input, repeats);
-  TensorRef out = wiring::wrap(repeat(input->storage(), repeats));
+  TensorRef out = wiring::result_of([&] { return repeat(input->storage(), repeats); });
   if (wiring::records(input)) {
     auto node = make_node<RepeatBackward>();
     RepeatBackward& back = *node;
@@ -1013,7 +1013,7 @@ Storage roll(const Storage& input, const Dims& shifts, const Dims& dims) {
 TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims) {
   if (TP_UNLIKELY(batch::any(input)))
     return roll_batched(input, shifts, dims);
-  TensorRef out = wiring::wrap(roll(input->storage(), shifts, dims));
+  TensorRef out = wiring::result_of([&] { return roll(input->storage(), shifts, dims); });
   if (wiring::records(input)) {
     auto node = make_node<RollBackward>();
     RollBackward& back = *node;
@@ -1159,14 +1159,14 @@ Storage stack(std::span<const Storage> tensors, std::int64_t dim) {
 TensorRef stack(std::span<const TensorRef> tensors, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(tensors)))
     return stack_batched(tensors, dim);
-  TensorRef out = wiring::wrap(stack(storages_of(tensors), dim));
+  TensorRef out = wiring::result_of([&] { return stack(storages_of(tensors), dim); });
   if (wiring::records(tensors)) {
     auto node = make_node<StackBackward>(tensors.size());
     StackBackward& back = *node;
     back.set_output(out->storage());
     for (std::size_t i = 0; i < tensors.size(); ++i) wiring::connect(back, i, tensors[i]);
     back.tensors_shapes_ = shapes_of(tensors);
-    for (const TensorRef& t : tensors) back.tensors_dtypes_.push_back(t ? t->dtype() : Dtype::F32);
+    back.tensors_dtypes_ = dtypes_of(tensors);
     back.dim_ = dim;
     wiring::attach(out, std::move(node));
   }
@@ -1277,7 +1277,7 @@ Storage tril(const Storage& input, std::int64_t diagonal) {
 TensorRef tril(const TensorRef& input, std::int64_t diagonal) {
   if (TP_UNLIKELY(batch::any(input)))
     return tril_batched(input, diagonal);
-  TensorRef out = wiring::wrap(tril(input->storage(), diagonal));
+  TensorRef out = wiring::result_of([&] { return tril(input->storage(), diagonal); });
   if (wiring::records(input)) {
     auto node = make_node<TrilBackward>();
     TrilBackward& back = *node;
@@ -1354,7 +1354,7 @@ Storage triu(const Storage& input, std::int64_t diagonal) {
 TensorRef triu(const TensorRef& input, std::int64_t diagonal) {
   if (TP_UNLIKELY(batch::any(input)))
     return triu_batched(input, diagonal);
-  TensorRef out = wiring::wrap(triu(input->storage(), diagonal));
+  TensorRef out = wiring::result_of([&] { return triu(input->storage(), diagonal); });
   if (wiring::records(input)) {
     auto node = make_node<TriuBackward>();
     TriuBackward& back = *node;

@@ -14,8 +14,8 @@ class TP_API CatBackward final : public ListNode<CatBackward> {
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
-  std::vector<Shape> tensors_shapes_;
-  std::vector<Dtype> tensors_dtypes_;
+  Shapes tensors_shapes_;
+  PooledVec<Dtype> tensors_dtypes_;
   std::int64_t dim_ = 0;
 
  protected:
@@ -135,8 +135,8 @@ class TP_API StackBackward final : public ListNode<StackBackward> {
   GradVec apply(std::span<Storage> grad_outputs) override;
   GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
 
-  std::vector<Shape> tensors_shapes_;
-  std::vector<Dtype> tensors_dtypes_;
+  Shapes tensors_shapes_;
+  PooledVec<Dtype> tensors_dtypes_;
   std::int64_t dim_ = 0;
 
  protected:

@@ -493,7 +493,7 @@ Storage slice_order(const Storage& rows) { return kernels::slice_order(kSliceOrd
 TensorRef slice_order(const TensorRef& rows) {
   if (TP_UNLIKELY(batch::any(rows)))
     return slice_order_batched(rows);
-  TensorRef out = wiring::wrap(slice_order(rows->storage()));
+  TensorRef out = wiring::result_of([&] { return slice_order(rows->storage()); });
   return out;
 }
 

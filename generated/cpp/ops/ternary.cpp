@@ -146,7 +146,8 @@ Storage addcdiv(const Storage& input, const Storage& tensor1, const Storage& ten
 TensorRef addcdiv(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcdiv_batched(input, tensor1, tensor2, value);
-  TensorRef out = wiring::wrap(addcdiv(input->storage(), tensor1->storage(), tensor2->storage(), value));
+  TensorRef out = wiring::result_of([&] { return addcdiv(input->storage(), tensor1->storage(), tensor2->storage(),
+      value); });
   if (wiring::records(input, tensor1, tensor2)) {
     auto node = make_node<AddcdivBackward>();
     AddcdivBackward& back = *node;
@@ -293,7 +294,8 @@ Storage addcmul(const Storage& input, const Storage& tensor1, const Storage& ten
 TensorRef addcmul(const TensorRef& input, const TensorRef& tensor1, const TensorRef& tensor2, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input, tensor1, tensor2)))
     return addcmul_batched(input, tensor1, tensor2, value);
-  TensorRef out = wiring::wrap(addcmul(input->storage(), tensor1->storage(), tensor2->storage(), value));
+  TensorRef out = wiring::result_of([&] { return addcmul(input->storage(), tensor1->storage(), tensor2->storage(),
+      value); });
   if (wiring::records(input, tensor1, tensor2)) {
     auto node = make_node<AddcmulBackward>();
     AddcmulBackward& back = *node;
@@ -450,7 +452,8 @@ Storage bce_logits_weighted(const Storage& input, const Storage& target, const S
 TensorRef bce_logits_weighted(const TensorRef& input, const TensorRef& target, const TensorRef& pos_weight) {
   if (TP_UNLIKELY(batch::any(input, target, pos_weight)))
     return bce_logits_weighted_batched(input, target, pos_weight);
-  TensorRef out = wiring::wrap(bce_logits_weighted(input->storage(), target->storage(), pos_weight->storage()));
+  TensorRef out = wiring::result_of([&] { return bce_logits_weighted(input->storage(), target->storage(),
+      pos_weight->storage()); });
   if (wiring::records(input, target, pos_weight)) {
     auto node = make_node<BceLogitsWeightedBackward>();
     BceLogitsWeightedBackward& back = *node;
@@ -570,7 +573,7 @@ Storage clamp_between(const Storage& input, const Storage& min, const Storage& m
 TensorRef clamp_between(const TensorRef& input, const TensorRef& min, const TensorRef& max) {
   if (TP_UNLIKELY(batch::any(input, min, max)))
     return clamp_between_batched(input, min, max);
-  TensorRef out = wiring::wrap(clamp_between(input->storage(), min->storage(), max->storage()));
+  TensorRef out = wiring::result_of([&] { return clamp_between(input->storage(), min->storage(), max->storage()); });
   if (wiring::records(input, min, max)) {
     auto node = make_node<ClampBetweenBackward>();
     ClampBetweenBackward& back = *node;
@@ -677,7 +680,7 @@ Storage lerp(const Storage& input, const Storage& end, const Storage& weight) {
 TensorRef lerp(const TensorRef& input, const TensorRef& end, const TensorRef& weight) {
   if (TP_UNLIKELY(batch::any(input, end, weight)))
     return lerp_batched(input, end, weight);
-  TensorRef out = wiring::wrap(lerp(input->storage(), end->storage(), weight->storage()));
+  TensorRef out = wiring::result_of([&] { return lerp(input->storage(), end->storage(), weight->storage()); });
   if (wiring::records(input, end, weight)) {
     auto node = make_node<LerpBackward>();
     LerpBackward& back = *node;
@@ -813,7 +816,7 @@ Storage masked_fill(const Storage& input, const Storage& mask, const Storage& va
 TensorRef masked_fill(const TensorRef& input, const TensorRef& mask, const TensorRef& value) {
   if (TP_UNLIKELY(batch::any(input, mask, value)))
     return masked_fill_batched(input, mask, value);
-  TensorRef out = wiring::wrap(masked_fill(input->storage(), mask->storage(), value->storage()));
+  TensorRef out = wiring::result_of([&] { return masked_fill(input->storage(), mask->storage(), value->storage()); });
   if (wiring::records(input, value)) {
     auto node = make_node<MaskedFillBackward>();
     MaskedFillBackward& back = *node;
@@ -919,7 +922,7 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other) {
   if (TP_UNLIKELY(batch::any(condition, input, other)))
     return where_batched(condition, input, other);
-  TensorRef out = wiring::wrap(where(condition->storage(), input->storage(), other->storage()));
+  TensorRef out = wiring::result_of([&] { return where(condition->storage(), input->storage(), other->storage()); });
   if (wiring::records(input, other)) {
     auto node = make_node<WhereBackward>();
     WhereBackward& back = *node;

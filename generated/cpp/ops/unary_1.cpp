@@ -122,7 +122,7 @@ Storage abs(const Storage& input) { return kernels::elementwise(kAbsSpec, loops[
 TensorRef abs(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return abs_batched(input);
-  TensorRef out = wiring::wrap(abs(input->storage()));
+  TensorRef out = wiring::result_of([&] { return abs(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AbsBackward>();
     AbsBackward& back = *node;
@@ -225,7 +225,7 @@ Storage acos(const Storage& input) { return kernels::elementwise(kAcosSpec, loop
 TensorRef acos(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return acos_batched(input);
-  TensorRef out = wiring::wrap(acos(input->storage()));
+  TensorRef out = wiring::result_of([&] { return acos(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AcosBackward>();
     AcosBackward& back = *node;
@@ -328,7 +328,7 @@ Storage acosh(const Storage& input) { return kernels::elementwise(kAcoshSpec, lo
 TensorRef acosh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return acosh_batched(input);
-  TensorRef out = wiring::wrap(acosh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return acosh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AcoshBackward>();
     AcoshBackward& back = *node;
@@ -424,7 +424,7 @@ Storage airy_ai(const Storage& input) { return kernels::elementwise(kAiryAiSpec,
 TensorRef airy_ai(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return airy_ai_batched(input);
-  TensorRef out = wiring::wrap(airy_ai(input->storage()));
+  TensorRef out = wiring::result_of([&] { return airy_ai(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AiryAiBackward>();
     AiryAiBackward& back = *node;
@@ -488,7 +488,7 @@ Storage airy_ai_prime(const Storage& input) {
 TensorRef airy_ai_prime(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return airy_ai_prime_batched(input);
-  TensorRef out = wiring::wrap(airy_ai_prime(input->storage()));
+  TensorRef out = wiring::result_of([&] { return airy_ai_prime(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AiryAiPrimeBackward>();
     AiryAiPrimeBackward& back = *node;
@@ -553,7 +553,7 @@ Storage angle(const Storage& input) { return kernels::elementwise(kAngleSpec, lo
 TensorRef angle(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return angle_batched(input);
-  TensorRef out = wiring::wrap(angle(input->storage()));
+  TensorRef out = wiring::result_of([&] { return angle(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AngleBackward>();
     AngleBackward& back = *node;
@@ -634,7 +634,7 @@ Storage asin(const Storage& input) { return kernels::elementwise(kAsinSpec, loop
 TensorRef asin(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return asin_batched(input);
-  TensorRef out = wiring::wrap(asin(input->storage()));
+  TensorRef out = wiring::result_of([&] { return asin(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AsinBackward>();
     AsinBackward& back = *node;
@@ -736,7 +736,7 @@ Storage asinh(const Storage& input) { return kernels::elementwise(kAsinhSpec, lo
 TensorRef asinh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return asinh_batched(input);
-  TensorRef out = wiring::wrap(asinh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return asinh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AsinhBackward>();
     AsinhBackward& back = *node;
@@ -839,7 +839,7 @@ Storage atan(const Storage& input) { return kernels::elementwise(kAtanSpec, loop
 TensorRef atan(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return atan_batched(input);
-  TensorRef out = wiring::wrap(atan(input->storage()));
+  TensorRef out = wiring::result_of([&] { return atan(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AtanBackward>();
     AtanBackward& back = *node;
@@ -943,7 +943,7 @@ Storage atanh(const Storage& input) { return kernels::elementwise(kAtanhSpec, lo
 TensorRef atanh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return atanh_batched(input);
-  TensorRef out = wiring::wrap(atanh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return atanh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<AtanhBackward>();
     AtanhBackward& back = *node;
@@ -1039,7 +1039,7 @@ Storage bessel_j0(const Storage& input) { return kernels::elementwise(kBesselJ0S
 TensorRef bessel_j0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return bessel_j0_batched(input);
-  TensorRef out = wiring::wrap(bessel_j0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return bessel_j0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<BesselJ0Backward>();
     BesselJ0Backward& back = *node;
@@ -1105,7 +1105,7 @@ Storage bessel_j1(const Storage& input) { return kernels::elementwise(kBesselJ1S
 TensorRef bessel_j1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return bessel_j1_batched(input);
-  TensorRef out = wiring::wrap(bessel_j1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return bessel_j1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<BesselJ1Backward>();
     BesselJ1Backward& back = *node;
@@ -1167,7 +1167,7 @@ Storage bessel_y0(const Storage& input) { return kernels::elementwise(kBesselY0S
 TensorRef bessel_y0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return bessel_y0_batched(input);
-  TensorRef out = wiring::wrap(bessel_y0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return bessel_y0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<BesselY0Backward>();
     BesselY0Backward& back = *node;
@@ -1229,7 +1229,7 @@ Storage bessel_y1(const Storage& input) { return kernels::elementwise(kBesselY1S
 TensorRef bessel_y1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return bessel_y1_batched(input);
-  TensorRef out = wiring::wrap(bessel_y1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return bessel_y1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<BesselY1Backward>();
     BesselY1Backward& back = *node;
@@ -1289,7 +1289,7 @@ Storage ceil(const Storage& input) { return kernels::elementwise(kCeilSpec, loop
 TensorRef ceil(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return ceil_batched(input);
-  TensorRef out = wiring::wrap(ceil(input->storage()));
+  TensorRef out = wiring::result_of([&] { return ceil(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CeilBackward>();
     CeilBackward& back = *node;
@@ -1386,7 +1386,7 @@ Storage celu(const Storage& input, double alpha) {
 TensorRef celu(const TensorRef& input, double alpha) {
   if (TP_UNLIKELY(batch::any(input)))
     return celu_batched(input, alpha);
-  TensorRef out = wiring::wrap(celu(input->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return celu(input->storage(), alpha); });
   if (wiring::records(input)) {
     auto node = make_node<CeluBackward>();
     CeluBackward& back = *node;
@@ -1465,7 +1465,7 @@ Storage conj(const Storage& input) { return kernels::elementwise(kConjSpec, loop
 TensorRef conj(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return conj_batched(input);
-  TensorRef out = wiring::wrap(conj(input->storage()));
+  TensorRef out = wiring::result_of([&] { return conj(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ConjBackward>();
     ConjBackward& back = *node;
@@ -1531,7 +1531,7 @@ Storage cos(const Storage& input) { return kernels::elementwise(kCosSpec, loops[
 TensorRef cos(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return cos_batched(input);
-  TensorRef out = wiring::wrap(cos(input->storage()));
+  TensorRef out = wiring::result_of([&] { return cos(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CosBackward>();
     CosBackward& back = *node;

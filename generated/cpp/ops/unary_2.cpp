@@ -131,7 +131,7 @@ Storage cosh(const Storage& input) { return kernels::elementwise(kCoshSpec, loop
 TensorRef cosh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return cosh_batched(input);
-  TensorRef out = wiring::wrap(cosh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return cosh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CoshBackward>();
     CoshBackward& back = *node;
@@ -239,7 +239,7 @@ Storage cubic_weight(const Storage& input) {
 TensorRef cubic_weight(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return cubic_weight_batched(input);
-  TensorRef out = wiring::wrap(cubic_weight(input->storage()));
+  TensorRef out = wiring::result_of([&] { return cubic_weight(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<CubicWeightBackward>();
     CubicWeightBackward& back = *node;
@@ -307,7 +307,7 @@ Storage deg2rad(const Storage& input) { return kernels::elementwise(kDeg2radSpec
 TensorRef deg2rad(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return deg2rad_batched(input);
-  TensorRef out = wiring::wrap(deg2rad(input->storage()));
+  TensorRef out = wiring::result_of([&] { return deg2rad(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Deg2radBackward>();
     Deg2radBackward& back = *node;
@@ -407,7 +407,7 @@ Storage digamma(const Storage& input) { return kernels::elementwise(kDigammaSpec
 TensorRef digamma(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return digamma_batched(input);
-  TensorRef out = wiring::wrap(digamma(input->storage()));
+  TensorRef out = wiring::result_of([&] { return digamma(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<DigammaBackward>();
     DigammaBackward& back = *node;
@@ -513,7 +513,7 @@ Storage elu(const Storage& input, double alpha) {
 TensorRef elu(const TensorRef& input, double alpha) {
   if (TP_UNLIKELY(batch::any(input)))
     return elu_batched(input, alpha);
-  TensorRef out = wiring::wrap(elu(input->storage(), alpha));
+  TensorRef out = wiring::result_of([&] { return elu(input->storage(), alpha); });
   if (wiring::records(input)) {
     auto node = make_node<EluBackward>();
     EluBackward& back = *node;
@@ -598,7 +598,7 @@ Storage entr(const Storage& input) { return kernels::elementwise(kEntrSpec, loop
 TensorRef entr(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return entr_batched(input);
-  TensorRef out = wiring::wrap(entr(input->storage()));
+  TensorRef out = wiring::result_of([&] { return entr(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<EntrBackward>();
     EntrBackward& back = *node;
@@ -666,7 +666,7 @@ Storage erf(const Storage& input) { return kernels::elementwise(kErfSpec, loops[
 TensorRef erf(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return erf_batched(input);
-  TensorRef out = wiring::wrap(erf(input->storage()));
+  TensorRef out = wiring::result_of([&] { return erf(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ErfBackward>();
     ErfBackward& back = *node;
@@ -768,7 +768,7 @@ Storage erfc(const Storage& input) { return kernels::elementwise(kErfcSpec, loop
 TensorRef erfc(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return erfc_batched(input);
-  TensorRef out = wiring::wrap(erfc(input->storage()));
+  TensorRef out = wiring::result_of([&] { return erfc(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ErfcBackward>();
     ErfcBackward& back = *node;
@@ -865,7 +865,7 @@ Storage erfcx(const Storage& input) { return kernels::elementwise(kErfcxSpec, lo
 TensorRef erfcx(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return erfcx_batched(input);
-  TensorRef out = wiring::wrap(erfcx(input->storage()));
+  TensorRef out = wiring::result_of([&] { return erfcx(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ErfcxBackward>();
     ErfcxBackward& back = *node;
@@ -933,7 +933,7 @@ Storage erfinv(const Storage& input) { return kernels::elementwise(kErfinvSpec, 
 TensorRef erfinv(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return erfinv_batched(input);
-  TensorRef out = wiring::wrap(erfinv(input->storage()));
+  TensorRef out = wiring::result_of([&] { return erfinv(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ErfinvBackward>();
     ErfinvBackward& back = *node;
@@ -1035,7 +1035,7 @@ Storage exp(const Storage& input) { return kernels::elementwise(kExpSpec, loops[
 TensorRef exp(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return exp_batched(input);
-  TensorRef out = wiring::wrap(exp(input->storage()));
+  TensorRef out = wiring::result_of([&] { return exp(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ExpBackward>();
     ExpBackward& back = *node;
@@ -1137,7 +1137,7 @@ Storage exp2(const Storage& input) { return kernels::elementwise(kExp2Spec, loop
 TensorRef exp2(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return exp2_batched(input);
-  TensorRef out = wiring::wrap(exp2(input->storage()));
+  TensorRef out = wiring::result_of([&] { return exp2(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Exp2Backward>();
     Exp2Backward& back = *node;
@@ -1239,7 +1239,7 @@ Storage expm1(const Storage& input) { return kernels::elementwise(kExpm1Spec, lo
 TensorRef expm1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return expm1_batched(input);
-  TensorRef out = wiring::wrap(expm1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return expm1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Expm1Backward>();
     Expm1Backward& back = *node;
@@ -1333,7 +1333,7 @@ Storage floor(const Storage& input) { return kernels::elementwise(kFloorSpec, lo
 TensorRef floor(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return floor_batched(input);
-  TensorRef out = wiring::wrap(floor(input->storage()));
+  TensorRef out = wiring::result_of([&] { return floor(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<FloorBackward>();
     FloorBackward& back = *node;
@@ -1419,7 +1419,7 @@ Storage frac(const Storage& input) { return kernels::elementwise(kFracSpec, loop
 TensorRef frac(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return frac_batched(input);
-  TensorRef out = wiring::wrap(frac(input->storage()));
+  TensorRef out = wiring::result_of([&] { return frac(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<FracBackward>();
     FracBackward& back = *node;
@@ -1514,7 +1514,7 @@ Storage gelu_erf(const Storage& input) {
 TensorRef gelu_erf(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return gelu_erf_batched(input);
-  TensorRef out = wiring::wrap(gelu_erf(input->storage()));
+  TensorRef out = wiring::result_of([&] { return gelu_erf(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<GeluErfBackward>();
     GeluErfBackward& back = *node;
@@ -1586,7 +1586,7 @@ Storage gelu_tanh(const Storage& input) {
 TensorRef gelu_tanh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return gelu_tanh_batched(input);
-  TensorRef out = wiring::wrap(gelu_tanh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return gelu_tanh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<GeluTanhBackward>();
     GeluTanhBackward& back = *node;
@@ -1651,7 +1651,7 @@ Storage hardshrink(const Storage& input, double lambd) {
 TensorRef hardshrink(const TensorRef& input, double lambd) {
   if (TP_UNLIKELY(batch::any(input)))
     return hardshrink_batched(input, lambd);
-  TensorRef out = wiring::wrap(hardshrink(input->storage(), lambd));
+  TensorRef out = wiring::result_of([&] { return hardshrink(input->storage(), lambd); });
   if (wiring::records(input)) {
     auto node = make_node<HardshrinkBackward>();
     HardshrinkBackward& back = *node;

@@ -138,7 +138,7 @@ Storage hardsigmoid(const Storage& input) {
 TensorRef hardsigmoid(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return hardsigmoid_batched(input);
-  TensorRef out = wiring::wrap(hardsigmoid(input->storage()));
+  TensorRef out = wiring::result_of([&] { return hardsigmoid(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<HardsigmoidBackward>();
     HardsigmoidBackward& back = *node;
@@ -234,7 +234,7 @@ Storage hardswish(const Storage& input) {
 TensorRef hardswish(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return hardswish_batched(input);
-  TensorRef out = wiring::wrap(hardswish(input->storage()));
+  TensorRef out = wiring::result_of([&] { return hardswish(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<HardswishBackward>();
     HardswishBackward& back = *node;
@@ -327,7 +327,7 @@ Storage hardtanh(const Storage& input, double min_val, double max_val) {
 TensorRef hardtanh(const TensorRef& input, double min_val, double max_val) {
   if (TP_UNLIKELY(batch::any(input)))
     return hardtanh_batched(input, min_val, max_val);
-  TensorRef out = wiring::wrap(hardtanh(input->storage(), min_val, max_val));
+  TensorRef out = wiring::result_of([&] { return hardtanh(input->storage(), min_val, max_val); });
   if (wiring::records(input)) {
     auto node = make_node<HardtanhBackward>();
     HardtanhBackward& back = *node;
@@ -420,7 +420,7 @@ Storage i0(const Storage& input) { return kernels::elementwise(kI0Spec, loops[kI
 TensorRef i0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return i0_batched(input);
-  TensorRef out = wiring::wrap(i0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return i0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<I0Backward>();
     I0Backward& back = *node;
@@ -516,7 +516,7 @@ Storage i0e(const Storage& input) { return kernels::elementwise(kI0eSpec, loops[
 TensorRef i0e(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return i0e_batched(input);
-  TensorRef out = wiring::wrap(i0e(input->storage()));
+  TensorRef out = wiring::result_of([&] { return i0e(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<I0eBackward>();
     I0eBackward& back = *node;
@@ -581,7 +581,7 @@ Storage i1(const Storage& input) { return kernels::elementwise(kI1Spec, loops[kI
 TensorRef i1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return i1_batched(input);
-  TensorRef out = wiring::wrap(i1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return i1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<I1Backward>();
     I1Backward& back = *node;
@@ -648,7 +648,7 @@ Storage i1e(const Storage& input) { return kernels::elementwise(kI1eSpec, loops[
 TensorRef i1e(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return i1e_batched(input);
-  TensorRef out = wiring::wrap(i1e(input->storage()));
+  TensorRef out = wiring::result_of([&] { return i1e(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<I1eBackward>();
     I1eBackward& back = *node;
@@ -721,7 +721,7 @@ Storage leaky_relu(const Storage& input, double negative_slope) {
 TensorRef leaky_relu(const TensorRef& input, double negative_slope) {
   if (TP_UNLIKELY(batch::any(input)))
     return leaky_relu_batched(input, negative_slope);
-  TensorRef out = wiring::wrap(leaky_relu(input->storage(), negative_slope));
+  TensorRef out = wiring::result_of([&] { return leaky_relu(input->storage(), negative_slope); });
   if (wiring::records(input)) {
     auto node = make_node<LeakyReluBackward>();
     LeakyReluBackward& back = *node;
@@ -812,7 +812,7 @@ Storage lgamma(const Storage& input) { return kernels::elementwise(kLgammaSpec, 
 TensorRef lgamma(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return lgamma_batched(input);
-  TensorRef out = wiring::wrap(lgamma(input->storage()));
+  TensorRef out = wiring::result_of([&] { return lgamma(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<LgammaBackward>();
     LgammaBackward& back = *node;
@@ -914,7 +914,7 @@ Storage log(const Storage& input) { return kernels::elementwise(kLogSpec, loops[
 TensorRef log(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return log_batched(input);
-  TensorRef out = wiring::wrap(log(input->storage()));
+  TensorRef out = wiring::result_of([&] { return log(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<LogBackward>();
     LogBackward& back = *node;
@@ -1016,7 +1016,7 @@ Storage log10(const Storage& input) { return kernels::elementwise(kLog10Spec, lo
 TensorRef log10(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return log10_batched(input);
-  TensorRef out = wiring::wrap(log10(input->storage()));
+  TensorRef out = wiring::result_of([&] { return log10(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Log10Backward>();
     Log10Backward& back = *node;
@@ -1119,7 +1119,7 @@ Storage log1p(const Storage& input) { return kernels::elementwise(kLog1pSpec, lo
 TensorRef log1p(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return log1p_batched(input);
-  TensorRef out = wiring::wrap(log1p(input->storage()));
+  TensorRef out = wiring::result_of([&] { return log1p(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Log1pBackward>();
     Log1pBackward& back = *node;
@@ -1221,7 +1221,7 @@ Storage log2(const Storage& input) { return kernels::elementwise(kLog2Spec, loop
 TensorRef log2(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return log2_batched(input);
-  TensorRef out = wiring::wrap(log2(input->storage()));
+  TensorRef out = wiring::result_of([&] { return log2(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Log2Backward>();
     Log2Backward& back = *node;
@@ -1318,7 +1318,7 @@ Storage log_ndtr(const Storage& input) { return kernels::elementwise(kLogNdtrSpe
 TensorRef log_ndtr(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return log_ndtr_batched(input);
-  TensorRef out = wiring::wrap(log_ndtr(input->storage()));
+  TensorRef out = wiring::result_of([&] { return log_ndtr(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<LogNdtrBackward>();
     LogNdtrBackward& back = *node;
@@ -1395,7 +1395,7 @@ Storage logit(const Storage& input, std::optional<double> eps) {
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   if (TP_UNLIKELY(batch::any(input)))
     return logit_batched(input, eps);
-  TensorRef out = wiring::wrap(logit(input->storage(), eps));
+  TensorRef out = wiring::result_of([&] { return logit(input->storage(), eps); });
   if (wiring::records(input)) {
     auto node = make_node<LogitBackward>();
     LogitBackward& back = *node;
@@ -1498,7 +1498,7 @@ Storage logsigmoid(const Storage& input) {
 TensorRef logsigmoid(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return logsigmoid_batched(input);
-  TensorRef out = wiring::wrap(logsigmoid(input->storage()));
+  TensorRef out = wiring::result_of([&] { return logsigmoid(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<LogsigmoidBackward>();
     LogsigmoidBackward& back = *node;
@@ -1571,7 +1571,7 @@ Storage mish(const Storage& input) {
 TensorRef mish(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return mish_batched(input);
-  TensorRef out = wiring::wrap(mish(input->storage()));
+  TensorRef out = wiring::result_of([&] { return mish(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<MishBackward>();
     MishBackward& back = *node;
@@ -1657,7 +1657,7 @@ Storage modified_bessel_i0(const Storage& input) {
 TensorRef modified_bessel_i0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_i0_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return modified_bessel_i0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ModifiedBesselI0Backward>();
     ModifiedBesselI0Backward& back = *node;

@@ -135,7 +135,7 @@ Storage modified_bessel_i1(const Storage& input) {
 TensorRef modified_bessel_i1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_i1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_i1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return modified_bessel_i1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ModifiedBesselI1Backward>();
     ModifiedBesselI1Backward& back = *node;
@@ -200,7 +200,7 @@ Storage modified_bessel_k0(const Storage& input) {
 TensorRef modified_bessel_k0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k0_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_k0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return modified_bessel_k0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ModifiedBesselK0Backward>();
     ModifiedBesselK0Backward& back = *node;
@@ -265,7 +265,7 @@ Storage modified_bessel_k1(const Storage& input) {
 TensorRef modified_bessel_k1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return modified_bessel_k1_batched(input);
-  TensorRef out = wiring::wrap(modified_bessel_k1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return modified_bessel_k1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ModifiedBesselK1Backward>();
     ModifiedBesselK1Backward& back = *node;
@@ -332,7 +332,7 @@ Storage nan_replaced(const Storage& input, double none, double high, double low)
 TensorRef nan_replaced(const TensorRef& input, double none, double high, double low) {
   if (TP_UNLIKELY(batch::any(input)))
     return nan_replaced_batched(input, none, high, low);
-  TensorRef out = wiring::wrap(nan_replaced(input->storage(), none, high, low));
+  TensorRef out = wiring::result_of([&] { return nan_replaced(input->storage(), none, high, low); });
   if (wiring::records(input)) {
     auto node = make_node<NanReplacedBackward>();
     NanReplacedBackward& back = *node;
@@ -395,7 +395,7 @@ Storage ndtr(const Storage& input) { return kernels::elementwise(kNdtrSpec, loop
 TensorRef ndtr(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return ndtr_batched(input);
-  TensorRef out = wiring::wrap(ndtr(input->storage()));
+  TensorRef out = wiring::result_of([&] { return ndtr(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<NdtrBackward>();
     NdtrBackward& back = *node;
@@ -458,7 +458,7 @@ Storage ndtri(const Storage& input) { return kernels::elementwise(kNdtriSpec, lo
 TensorRef ndtri(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return ndtri_batched(input);
-  TensorRef out = wiring::wrap(ndtri(input->storage()));
+  TensorRef out = wiring::result_of([&] { return ndtri(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<NdtriBackward>();
     NdtriBackward& back = *node;
@@ -526,7 +526,7 @@ Storage neg(const Storage& input) { return kernels::elementwise(kNegSpec, loops[
 TensorRef neg(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return neg_batched(input);
-  TensorRef out = wiring::wrap(neg(input->storage()));
+  TensorRef out = wiring::result_of([&] { return neg(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<NegBackward>();
     NegBackward& back = *node;
@@ -627,7 +627,7 @@ Storage polygamma_of(const Storage& input, std::int64_t order) {
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order) {
   if (TP_UNLIKELY(batch::any(input)))
     return polygamma_of_batched(input, order);
-  TensorRef out = wiring::wrap(polygamma_of(input->storage(), order));
+  TensorRef out = wiring::result_of([&] { return polygamma_of(input->storage(), order); });
   if (wiring::records(input)) {
     auto node = make_node<PolygammaOfBackward>();
     PolygammaOfBackward& back = *node;
@@ -718,7 +718,7 @@ Storage rad2deg(const Storage& input) { return kernels::elementwise(kRad2degSpec
 TensorRef rad2deg(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return rad2deg_batched(input);
-  TensorRef out = wiring::wrap(rad2deg(input->storage()));
+  TensorRef out = wiring::result_of([&] { return rad2deg(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Rad2degBackward>();
     Rad2degBackward& back = *node;
@@ -818,7 +818,7 @@ Storage reciprocal(const Storage& input) { return kernels::elementwise(kReciproc
 TensorRef reciprocal(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return reciprocal_batched(input);
-  TensorRef out = wiring::wrap(reciprocal(input->storage()));
+  TensorRef out = wiring::result_of([&] { return reciprocal(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ReciprocalBackward>();
     ReciprocalBackward& back = *node;
@@ -920,7 +920,7 @@ Storage relu(const Storage& input) { return kernels::elementwise(kReluSpec, loop
 TensorRef relu(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return relu_batched(input);
-  TensorRef out = wiring::wrap(relu(input->storage()));
+  TensorRef out = wiring::result_of([&] { return relu(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ReluBackward>();
     ReluBackward& back = *node;
@@ -1010,7 +1010,7 @@ Storage relu6(const Storage& input) { return kernels::elementwise(kRelu6Spec, lo
 TensorRef relu6(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return relu6_batched(input);
-  TensorRef out = wiring::wrap(relu6(input->storage()));
+  TensorRef out = wiring::result_of([&] { return relu6(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<Relu6Backward>();
     Relu6Backward& back = *node;
@@ -1091,7 +1091,7 @@ Storage round(const Storage& input) { return kernels::elementwise(kRoundSpec, lo
 TensorRef round(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return round_batched(input);
-  TensorRef out = wiring::wrap(round(input->storage()));
+  TensorRef out = wiring::result_of([&] { return round(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<RoundBackward>();
     RoundBackward& back = *node;
@@ -1201,7 +1201,7 @@ Storage round_scaled(const Storage& input, double up, double down) {
 TensorRef round_scaled(const TensorRef& input, double up, double down) {
   if (TP_UNLIKELY(batch::any(input)))
     return round_scaled_batched(input, up, down);
-  TensorRef out = wiring::wrap(round_scaled(input->storage(), up, down));
+  TensorRef out = wiring::result_of([&] { return round_scaled(input->storage(), up, down); });
   if (wiring::records(input)) {
     auto node = make_node<RoundScaledBackward>();
     RoundScaledBackward& back = *node;
@@ -1260,7 +1260,7 @@ Storage rsqrt(const Storage& input) { return kernels::elementwise(kRsqrtSpec, lo
 TensorRef rsqrt(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return rsqrt_batched(input);
-  TensorRef out = wiring::wrap(rsqrt(input->storage()));
+  TensorRef out = wiring::result_of([&] { return rsqrt(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<RsqrtBackward>();
     RsqrtBackward& back = *node;
@@ -1359,7 +1359,7 @@ Storage scaled_modified_bessel_k0(const Storage& input) {
 TensorRef scaled_modified_bessel_k0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k0_batched(input);
-  TensorRef out = wiring::wrap(scaled_modified_bessel_k0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return scaled_modified_bessel_k0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ScaledModifiedBesselK0Backward>();
     ScaledModifiedBesselK0Backward& back = *node;
@@ -1425,7 +1425,7 @@ Storage scaled_modified_bessel_k1(const Storage& input) {
 TensorRef scaled_modified_bessel_k1(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return scaled_modified_bessel_k1_batched(input);
-  TensorRef out = wiring::wrap(scaled_modified_bessel_k1(input->storage()));
+  TensorRef out = wiring::result_of([&] { return scaled_modified_bessel_k1(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ScaledModifiedBesselK1Backward>();
     ScaledModifiedBesselK1Backward& back = *node;
@@ -1498,7 +1498,7 @@ Storage selu(const Storage& input) {
 TensorRef selu(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return selu_batched(input);
-  TensorRef out = wiring::wrap(selu(input->storage()));
+  TensorRef out = wiring::result_of([&] { return selu(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SeluBackward>();
     SeluBackward& back = *node;

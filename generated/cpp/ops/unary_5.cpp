@@ -124,7 +124,7 @@ Storage sgn(const Storage& input) { return kernels::elementwise(kSgnSpec, loops[
 TensorRef sgn(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sgn_batched(input);
-  TensorRef out = wiring::wrap(sgn(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sgn(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SgnBackward>();
     SgnBackward& back = *node;
@@ -227,7 +227,7 @@ Storage sigmoid(const Storage& input) { return kernels::elementwise(kSigmoidSpec
 TensorRef sigmoid(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sigmoid_batched(input);
-  TensorRef out = wiring::wrap(sigmoid(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sigmoid(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SigmoidBackward>();
     SigmoidBackward& back = *node;
@@ -321,7 +321,7 @@ Storage sign(const Storage& input) { return kernels::elementwise(kSignSpec, loop
 TensorRef sign(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sign_batched(input);
-  TensorRef out = wiring::wrap(sign(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sign(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SignBackward>();
     SignBackward& back = *node;
@@ -418,7 +418,7 @@ Storage silu(const Storage& input) {
 TensorRef silu(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return silu_batched(input);
-  TensorRef out = wiring::wrap(silu(input->storage()));
+  TensorRef out = wiring::result_of([&] { return silu(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SiluBackward>();
     SiluBackward& back = *node;
@@ -507,7 +507,7 @@ Storage sin(const Storage& input) { return kernels::elementwise(kSinSpec, loops[
 TensorRef sin(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sin_batched(input);
-  TensorRef out = wiring::wrap(sin(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sin(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SinBackward>();
     SinBackward& back = *node;
@@ -619,7 +619,7 @@ Storage sinc(const Storage& input) { return kernels::elementwise(kSincSpec, loop
 TensorRef sinc(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sinc_batched(input);
-  TensorRef out = wiring::wrap(sinc(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sinc(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SincBackward>();
     SincBackward& back = *node;
@@ -721,7 +721,7 @@ Storage sinh(const Storage& input) { return kernels::elementwise(kSinhSpec, loop
 TensorRef sinh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sinh_batched(input);
-  TensorRef out = wiring::wrap(sinh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sinh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SinhBackward>();
     SinhBackward& back = *node;
@@ -822,7 +822,7 @@ Storage softplus(const Storage& input, double beta, double threshold) {
 TensorRef softplus(const TensorRef& input, double beta, double threshold) {
   if (TP_UNLIKELY(batch::any(input)))
     return softplus_batched(input, beta, threshold);
-  TensorRef out = wiring::wrap(softplus(input->storage(), beta, threshold));
+  TensorRef out = wiring::result_of([&] { return softplus(input->storage(), beta, threshold); });
   if (wiring::records(input)) {
     auto node = make_node<SoftplusBackward>();
     SoftplusBackward& back = *node;
@@ -889,7 +889,7 @@ Storage softshrink(const Storage& input, double lambd) {
 TensorRef softshrink(const TensorRef& input, double lambd) {
   if (TP_UNLIKELY(batch::any(input)))
     return softshrink_batched(input, lambd);
-  TensorRef out = wiring::wrap(softshrink(input->storage(), lambd));
+  TensorRef out = wiring::result_of([&] { return softshrink(input->storage(), lambd); });
   if (wiring::records(input)) {
     auto node = make_node<SoftshrinkBackward>();
     SoftshrinkBackward& back = *node;
@@ -956,7 +956,7 @@ Storage softsign_real(const Storage& input) {
 TensorRef softsign_real(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return softsign_real_batched(input);
-  TensorRef out = wiring::wrap(softsign_real(input->storage()));
+  TensorRef out = wiring::result_of([&] { return softsign_real(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SoftsignRealBackward>();
     SoftsignRealBackward& back = *node;
@@ -1026,7 +1026,7 @@ Storage spherical_bessel_j0(const Storage& input) {
 TensorRef spherical_bessel_j0(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return spherical_bessel_j0_batched(input);
-  TensorRef out = wiring::wrap(spherical_bessel_j0(input->storage()));
+  TensorRef out = wiring::result_of([&] { return spherical_bessel_j0(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SphericalBesselJ0Backward>();
     SphericalBesselJ0Backward& back = *node;
@@ -1094,7 +1094,7 @@ Storage sqrt(const Storage& input) { return kernels::elementwise(kSqrtSpec, loop
 TensorRef sqrt(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return sqrt_batched(input);
-  TensorRef out = wiring::wrap(sqrt(input->storage()));
+  TensorRef out = wiring::result_of([&] { return sqrt(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SqrtBackward>();
     SqrtBackward& back = *node;
@@ -1199,7 +1199,7 @@ Storage square_numbers(const Storage& input) {
 TensorRef square_numbers(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return square_numbers_batched(input);
-  TensorRef out = wiring::wrap(square_numbers(input->storage()));
+  TensorRef out = wiring::result_of([&] { return square_numbers(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<SquareNumbersBackward>();
     SquareNumbersBackward& back = *node;
@@ -1288,7 +1288,7 @@ Storage tan(const Storage& input) { return kernels::elementwise(kTanSpec, loops[
 TensorRef tan(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return tan_batched(input);
-  TensorRef out = wiring::wrap(tan(input->storage()));
+  TensorRef out = wiring::result_of([&] { return tan(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<TanBackward>();
     TanBackward& back = *node;
@@ -1390,7 +1390,7 @@ Storage tanh(const Storage& input) { return kernels::elementwise(kTanhSpec, loop
 TensorRef tanh(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return tanh_batched(input);
-  TensorRef out = wiring::wrap(tanh(input->storage()));
+  TensorRef out = wiring::result_of([&] { return tanh(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<TanhBackward>();
     TanhBackward& back = *node;
@@ -1486,7 +1486,7 @@ Storage tanhshrink(const Storage& input) { return kernels::elementwise(kTanhshri
 TensorRef tanhshrink(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return tanhshrink_batched(input);
-  TensorRef out = wiring::wrap(tanhshrink(input->storage()));
+  TensorRef out = wiring::result_of([&] { return tanhshrink(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<TanhshrinkBackward>();
     TanhshrinkBackward& back = *node;
@@ -1558,7 +1558,7 @@ Storage threshold(const Storage& input, const Scalar& threshold, const Scalar& v
 TensorRef threshold(const TensorRef& input, const Scalar& threshold, const Scalar& value) {
   if (TP_UNLIKELY(batch::any(input)))
     return threshold_batched(input, threshold, value);
-  TensorRef out = wiring::wrap(ops::threshold(input->storage(), threshold, value));
+  TensorRef out = wiring::result_of([&] { return ops::threshold(input->storage(), threshold, value); });
   if (wiring::records(input)) {
     auto node = make_node<ThresholdBackward>();
     ThresholdBackward& back = *node;
@@ -1644,7 +1644,7 @@ Storage trunc(const Storage& input) { return kernels::elementwise(kTruncSpec, lo
 TensorRef trunc(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return trunc_batched(input);
-  TensorRef out = wiring::wrap(trunc(input->storage()));
+  TensorRef out = wiring::result_of([&] { return trunc(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<TruncBackward>();
     TruncBackward& back = *node;

@@ -72,7 +72,8 @@ TensorRef as_strided(const TensorRef& input, const Dims& size, const Dims& strid
     std::optional<std::int64_t> storage_offset) {
   if (TP_UNLIKELY(batch::any(input)))
     return as_strided_batched(input, size, stride, storage_offset);
-  TensorRef out = view_or_wrap(input, as_strided(input->storage(), size, stride, storage_offset), "as_strided");
+  TensorRef out = view_of(input, "as_strided", [&] { return as_strided(input->storage(), size, stride, storage_offset);
+      });
   if (wiring::records(input)) {
     auto node = make_node<AsStridedBackward>();
     AsStridedBackward& back = *node;
@@ -161,7 +162,9 @@ std::vector<TensorRef> chunk(const TensorRef& input, std::int64_t chunks, std::i
     return chunk_batched(input, chunks, dim);
   std::vector<TensorRef> out;
   for (Storage& s : chunk(input->storage(), chunks, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "chunk", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "chunk", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<ChunkBackward>(std::uint32_t(out.size()));
     ChunkBackward& back = *node;
@@ -211,7 +214,7 @@ Storage detach(const Storage& input) { return kernels::alias(kDetachSchema, inpu
 TensorRef detach(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return detach_batched(input);
-  TensorRef out = wiring::wrap(detach(input->storage()));
+  TensorRef out = wiring::result_of([&] { return detach(input->storage()); });
   if (TP_UNLIKELY(input->is_inference())) out->set_inference(true);
   return out;
 }
@@ -246,7 +249,7 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   if (TP_UNLIKELY(batch::any(input)))
     return diagonal_batched(input, offset, dim1, dim2);
-  TensorRef out = view_or_wrap(input, diagonal(input->storage(), offset, dim1, dim2), "diagonal");
+  TensorRef out = view_of(input, "diagonal", [&] { return diagonal(input->storage(), offset, dim1, dim2); });
   if (wiring::records(input)) {
     auto node = make_node<DiagonalBackward>();
     DiagonalBackward& back = *node;
@@ -306,7 +309,7 @@ Storage expand(const Storage& input, const Dims& size) {
 TensorRef expand(const TensorRef& input, const Dims& size) {
   if (TP_UNLIKELY(batch::any(input)))
     return expand_batched(input, size);
-  TensorRef out = view_or_wrap(input, expand(input->storage(), size), "expand");
+  TensorRef out = view_of(input, "expand", [&] { return expand(input->storage(), size); });
   if (wiring::records(input)) {
     auto node = make_node<ExpandBackward>();
     ExpandBackward& back = *node;
@@ -363,7 +366,7 @@ Storage movedim(const Storage& input, const Dims& source, const Dims& destinatio
 TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination) {
   if (TP_UNLIKELY(batch::any(input)))
     return movedim_batched(input, source, destination);
-  TensorRef out = view_or_wrap(input, movedim(input->storage(), source, destination), "movedim");
+  TensorRef out = view_of(input, "movedim", [&] { return movedim(input->storage(), source, destination); });
   if (wiring::records(input)) {
     auto node = make_node<MovedimBackward>();
     MovedimBackward& back = *node;
@@ -423,7 +426,7 @@ Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length) {
   if (TP_UNLIKELY(batch::any(input)))
     return narrow_batched(input, dim, start, length);
-  TensorRef out = view_or_wrap(input, narrow(input->storage(), dim, start, length), "narrow");
+  TensorRef out = view_of(input, "narrow", [&] { return narrow(input->storage(), dim, start, length); });
   if (wiring::records(input)) {
     auto node = make_node<NarrowBackward>();
     NarrowBackward& back = *node;
@@ -482,7 +485,7 @@ Storage permute(const Storage& input, const Dims& dims) {
 TensorRef permute(const TensorRef& input, const Dims& dims) {
   if (TP_UNLIKELY(batch::any(input)))
     return permute_batched(input, dims);
-  TensorRef out = view_or_wrap(input, permute(input->storage(), dims), "permute");
+  TensorRef out = view_of(input, "permute", [&] { return permute(input->storage(), dims); });
   if (wiring::records(input)) {
     auto node = make_node<PermuteBackward>();
     PermuteBackward& back = *node;
@@ -535,7 +538,7 @@ Storage real(const Storage& input) { return kernels::real(RealBackward::schema_v
 TensorRef real(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return real_batched(input);
-  TensorRef out = view_or_wrap(input, real(input->storage()), "real");
+  TensorRef out = view_of(input, "real", [&] { return real(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<RealBackward>();
     RealBackward& back = *node;
@@ -590,7 +593,7 @@ Storage reshape(const Storage& input, const Dims& shape) {
 TensorRef reshape(const TensorRef& input, const Dims& shape) {
   if (TP_UNLIKELY(batch::any(input)))
     return reshape_batched(input, shape);
-  TensorRef out = view_or_wrap(input, reshape(input->storage(), shape), "reshape");
+  TensorRef out = view_of(input, "reshape", [&] { return reshape(input->storage(), shape); });
   if (wiring::records(input)) {
     auto node = make_node<ReshapeBackward>();
     ReshapeBackward& back = *node;
@@ -647,7 +650,7 @@ Storage select(const Storage& input, std::int64_t dim, std::int64_t index) {
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index) {
   if (TP_UNLIKELY(batch::any(input)))
     return select_batched(input, dim, index);
-  TensorRef out = view_or_wrap(input, select(input->storage(), dim, index), "select");
+  TensorRef out = view_of(input, "select", [&] { return select(input->storage(), dim, index); });
   if (wiring::records(input)) {
     auto node = make_node<SelectBackward>();
     SelectBackward& back = *node;
@@ -711,7 +714,7 @@ TensorRef slice(const TensorRef& input, std::int64_t dim, std::optional<std::int
     std::optional<std::int64_t> end, std::int64_t step) {
   if (TP_UNLIKELY(batch::any(input)))
     return slice_batched(input, dim, start, end, step);
-  TensorRef out = view_or_wrap(input, slice(input->storage(), dim, start, end, step), "slice");
+  TensorRef out = view_of(input, "slice", [&] { return slice(input->storage(), dim, start, end, step); });
   if (wiring::records(input)) {
     auto node = make_node<SliceBackward>();
     SliceBackward& back = *node;
@@ -776,7 +779,9 @@ std::vector<TensorRef> split(const TensorRef& input, std::int64_t split_size, st
     return split_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "split", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "split", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<SplitBackward>(std::uint32_t(out.size()));
     SplitBackward& back = *node;
@@ -841,7 +846,9 @@ std::vector<TensorRef> split(const TensorRef& input, const Dims& split_size, std
     return split_1_batched(input, split_size, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split(input->storage(), split_size, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "split", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "split", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<SplitBackward1>(std::uint32_t(out.size()));
     SplitBackward1& back = *node;
@@ -907,7 +914,9 @@ std::vector<TensorRef> split_with_sizes(const TensorRef& input, const Dims& spli
     return split_with_sizes_batched(input, split_sizes, dim);
   std::vector<TensorRef> out;
   for (Storage& s : split_with_sizes(input->storage(), split_sizes, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "split_with_sizes", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "split_with_sizes", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<SplitWithSizesBackward>(std::uint32_t(out.size()));
     SplitWithSizesBackward& back = *node;
@@ -968,7 +977,7 @@ Storage squeeze(const Storage& input, const std::optional<Dims>& dim) {
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim) {
   if (TP_UNLIKELY(batch::any(input)))
     return squeeze_batched(input, dim);
-  TensorRef out = view_or_wrap(input, squeeze(input->storage(), dim), "squeeze");
+  TensorRef out = view_of(input, "squeeze", [&] { return squeeze(input->storage(), dim); });
   if (wiring::records(input)) {
     auto node = make_node<SqueezeBackward>();
     SqueezeBackward& back = *node;
@@ -1043,7 +1052,7 @@ Storage t(const Storage& input) { return kernels::t(TBackward::schema_v1, input)
 TensorRef t(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return t_batched(input);
-  TensorRef out = view_or_wrap(input, t(input->storage()), "t");
+  TensorRef out = view_of(input, "t", [&] { return t(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<TBackward>();
     TBackward& back = *node;
@@ -1123,7 +1132,9 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, std::int64_t section
     return tensor_split_batched(input, sections, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), sections, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "tensor_split", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "tensor_split", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<TensorSplitBackward>(std::uint32_t(out.size()));
     TensorSplitBackward& back = *node;
@@ -1188,7 +1199,9 @@ std::vector<TensorRef> tensor_split(const TensorRef& input, const Dims& indices,
     return tensor_split_1_batched(input, indices, dim);
   std::vector<TensorRef> out;
   for (Storage& s : tensor_split(input->storage(), indices, dim))
-    out.push_back(view_or_wrap(input, std::move(s), "tensor_split", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "tensor_split", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<TensorSplitBackward1>(std::uint32_t(out.size()));
     TensorSplitBackward1& back = *node;
@@ -1250,7 +1263,7 @@ Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1) {
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1) {
   if (TP_UNLIKELY(batch::any(input)))
     return transpose_batched(input, dim0, dim1);
-  TensorRef out = view_or_wrap(input, transpose(input->storage(), dim0, dim1), "transpose");
+  TensorRef out = view_of(input, "transpose", [&] { return transpose(input->storage(), dim0, dim1); });
   if (wiring::records(input)) {
     auto node = make_node<TransposeBackward>();
     TransposeBackward& back = *node;
@@ -1333,7 +1346,9 @@ std::vector<TensorRef> unbind(const TensorRef& input, std::int64_t dim) {
     return unbind_batched(input, dim);
   std::vector<TensorRef> out;
   for (Storage& s : unbind(input->storage(), dim))
-    out.push_back(view_or_wrap(input, std::move(s), "unbind", ViewKind::MultiOutput));
+    out.push_back(TensorImpl::make(std::move(s)));
+  for (const TensorRef& t : out)
+    settle_view(t, input, "unbind", ViewKind::MultiOutput);
   if (wiring::records(input)) {
     auto node = make_node<UnbindBackward>(std::uint32_t(out.size()));
     UnbindBackward& back = *node;
@@ -1394,7 +1409,7 @@ Storage unflatten(const Storage& input, std::int64_t dim, const Dims& sizes) {
 TensorRef unflatten(const TensorRef& input, std::int64_t dim, const Dims& sizes) {
   if (TP_UNLIKELY(batch::any(input)))
     return unflatten_batched(input, dim, sizes);
-  TensorRef out = view_or_wrap(input, unflatten(input->storage(), dim, sizes), "unflatten");
+  TensorRef out = view_of(input, "unflatten", [&] { return unflatten(input->storage(), dim, sizes); });
   if (wiring::records(input)) {
     auto node = make_node<UnflattenBackward>();
     UnflattenBackward& back = *node;
@@ -1452,7 +1467,7 @@ Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, 
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step) {
   if (TP_UNLIKELY(batch::any(input)))
     return unfold_batched(input, dimension, size, step);
-  TensorRef out = view_or_wrap(input, unfold(input->storage(), dimension, size, step), "unfold");
+  TensorRef out = view_of(input, "unfold", [&] { return unfold(input->storage(), dimension, size, step); });
   if (wiring::records(input)) {
     auto node = make_node<UnfoldBackward>();
     UnfoldBackward& back = *node;
@@ -1512,7 +1527,7 @@ Storage unsqueeze(const Storage& input, std::int64_t dim) {
 TensorRef unsqueeze(const TensorRef& input, std::int64_t dim) {
   if (TP_UNLIKELY(batch::any(input)))
     return unsqueeze_batched(input, dim);
-  TensorRef out = view_or_wrap(input, unsqueeze(input->storage(), dim), "unsqueeze");
+  TensorRef out = view_of(input, "unsqueeze", [&] { return unsqueeze(input->storage(), dim); });
   if (wiring::records(input)) {
     auto node = make_node<UnsqueezeBackward>();
     UnsqueezeBackward& back = *node;
@@ -1586,7 +1601,7 @@ Storage view(const Storage& input, const Dims& size) { return kernels::view(View
 TensorRef view(const TensorRef& input, const Dims& size) {
   if (TP_UNLIKELY(batch::any(input)))
     return view_batched(input, size);
-  TensorRef out = view_or_wrap(input, view(input->storage(), size), "view");
+  TensorRef out = view_of(input, "view", [&] { return view(input->storage(), size); });
   if (wiring::records(input)) {
     auto node = make_node<ViewBackward>();
     ViewBackward& back = *node;
@@ -1663,7 +1678,7 @@ Storage view_as_complex(const Storage& input) {
 TensorRef view_as_complex(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return view_as_complex_batched(input);
-  TensorRef out = view_or_wrap(input, view_as_complex(input->storage()), "view_as_complex");
+  TensorRef out = view_of(input, "view_as_complex", [&] { return view_as_complex(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ViewAsComplexBackward>();
     ViewAsComplexBackward& back = *node;
@@ -1718,7 +1733,7 @@ Storage view_as_real(const Storage& input) {
 TensorRef view_as_real(const TensorRef& input) {
   if (TP_UNLIKELY(batch::any(input)))
     return view_as_real_batched(input);
-  TensorRef out = view_or_wrap(input, view_as_real(input->storage()), "view_as_real");
+  TensorRef out = view_of(input, "view_as_real", [&] { return view_as_real(input->storage()); });
   if (wiring::records(input)) {
     auto node = make_node<ViewAsRealBackward>();
     ViewAsRealBackward& back = *node;
@@ -1764,7 +1779,7 @@ Storage view_bytes(const Storage& input, Dtype dtype) { return kernels::view_byt
 TensorRef view_bytes(const TensorRef& input, Dtype dtype) {
   if (TP_UNLIKELY(batch::any(input)))
     return view_bytes_batched(input, dtype);
-  TensorRef out = wiring::wrap(view_bytes(input->storage(), dtype));
+  TensorRef out = wiring::result_of([&] { return view_bytes(input->storage(), dtype); });
   if (TP_UNLIKELY(input->is_inference())) out->set_inference(true);
   return out;
 }
