@@ -240,8 +240,8 @@ POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
 
 ORDERS = ("zeta_order", "igamma_order", "gamma_density")
 
-# What csrc/kernels/vecmath.h has as scalar code, and what is an instruction or two. Everything else of kind "float" is long:
-# a loop that calls it exists once, without remainders (csrc/kernels/loop_tail.h).
+# What csrc/kernels/vecmath.h has as scalar code, and what is an instruction or two. Everything else of kind "float" is
+# long: a loop that calls it exists once, without remainders (csrc/kernels/loop_tail.h).
 SCALAR = frozenset({
     *POLYNOMIALS, *ORDERS, "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
     "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
