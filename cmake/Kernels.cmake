@@ -23,7 +23,9 @@ function(tp_add_kernels isa)
   tp_common_options(${target})
   target_compile_definitions(${target} PRIVATE TP_BUILDING TP_ISA=${isa} ${TP_KERNEL_DEFINITIONS})
   target_compile_options(${target} PRIVATE
-    -O3 -fno-math-errno -fno-trapping-math ${TP_KERNEL_ARITHMETIC} -ftls-model=initial-exec ${ARGN})
+    -O3 -fno-math-errno -fno-trapping-math ${TP_KERNEL_ARITHMETIC} -ftls-model=initial-exec ${ARGN}
+    # Nothing in them throws or calls what does: no tables for unwinding.
+    -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables)
   target_include_directories(${target} PRIVATE ${TP_INCLUDE_ROOTS})
   tp_precompile(${target})
   set(TP_KERNEL_OBJECTS ${TP_KERNEL_OBJECTS} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
