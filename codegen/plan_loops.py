@@ -107,6 +107,9 @@ class Loop:
             return None
         name, operand = found.pop()
         value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
+        if name == "ndtr":  # the density beside it is in reach of the short exponential then
+            density = f"(T(-0.5) * m::square({operand}[i]))"
+            value = value.replace("m::exp" + density, "m::exp_fast" + density)
         # A few elements are done before the test pays, unless the long form is a very long one.
         return "1" if name == "ndtr" else "32", f"m::{name}_near", operand, value
 
