@@ -79,8 +79,10 @@ Storage select_slices(const Storage& input, int dim, const Storage& index, const
   char* to = out.raw();
   parallel_tiles(a.outer * count, std::max<std::int64_t>(1, kParallelFrom * 4 / bytes),
                  [&](std::int64_t b, std::int64_t e) {
+                   const auto slice = [&](std::int64_t r) { return from + (r / count * a.n + at[r % count]) * bytes; };
                    for (std::int64_t r = b; r < e; ++r) {
-                     const char* line = from + (r / count * a.n + at[r % count]) * bytes;
+                     const char* line = slice(r);
+                     if (r + 2 < e) prefetch(slice(r + 2), std::min<std::int64_t>(bytes, kStreamAhead));
                      if (streamed)
                        stream(to + r * bytes, line, bytes);
                      else
