@@ -110,26 +110,43 @@ class Loop:
 
     @property
     def near(self) -> tuple[str, str, str, str] | None:
-        """(from which n on, test of a block, operand, value) of float elements where the maths has a short form for a
-        whole block."""
+        """(from which n on, test of a block, its operands, value) of float elements where the maths has a short form
+        for a whole block."""
+        powers = set(re.findall(r"m::pow\((\w+)\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
+        if len(powers) == 1 and self.plain and self.value.count("m::pow(") == 1:
+            return "32", "m::pow_near", " + from, ".join(*powers), self.value.replace("m::pow(", "m::power_fast(")
         found = set(re.findall(r"m::(exp|log|ndtr)\((\w+)\[i\]\)", self.value))
         whole = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
         if len(found) != 1 or not whole or not self.plain:
             return None
         name, operand = found.pop()
         value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
+        if name == "ndtr":  # the density beside it is in reach of the short exponential then
+            density = f"(T(-0.5) * m::square({operand}[i]))"
+            value = value.replace("m::exp" + density, "m::exp_fast" + density)
         # A few elements are done before the test pays, unless the long form is a very long one.
         return "1" if name == "ndtr" else "32", f"m::{name}_near", operand, value
 
     @property
-    def squares(self) -> tuple[str, str] | None:
-        """(exponents, value where all of them are 2): by far the most frequent power takes one product."""
+    def powers(self) -> tuple[str, tuple[tuple[int, str], ...]] | None:
+        """(exponents, (2 or 3, value where all of them are that)): the most frequent powers take a product or two."""
         found = set(re.findall(r"m::pow\(\w+\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
         if len(found) != 1 or self.body or self.more or self.value.count("m::pow(") != 1:
             return None
         e = found.pop()
-        value = re.sub(rf"m::pow\((\w+)\[i\], {e}\[i\] - T\(1\)\)", r"\1[i]", self.value)
-        return e, re.sub(rf"m::pow\((\w+)\[i\], {e}\[i\]\)", r"m::square(\1[i])", value)
+
+        def value_at(n: int) -> str:
+            def product(match: re.Match[str]) -> str:
+                return ("{}", "m::square({})", "m::cube({})")[n - (2 if match[2] else 1)].format(match[1])
+
+            return re.sub(rf"m::pow\((\w+\[i\]), {e}\[i\]( - T\(1\))?\)", product, self.value)
+
+        return e, ((2, value_at(2)), (3, value_at(3)))
+
+    @property
+    def general(self) -> str:
+        """The value of one element, whatever its neighbours are: where blocks of squares are products, squares are."""
+        return self.value.replace("m::pow(", "m::power(") if self.powers else self.value
 
     @property
     def trig(self) -> Trig | None:

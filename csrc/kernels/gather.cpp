@@ -79,8 +79,10 @@ Storage select_slices(const Storage& input, int dim, const Storage& index, const
   char* to = out.raw();
   parallel_tiles(a.outer * count, std::max<std::int64_t>(1, kParallelFrom * 4 / bytes),
                  [&](std::int64_t b, std::int64_t e) {
+                   const auto slice = [&](std::int64_t r) { return from + (r / count * a.n + at[r % count]) * bytes; };
                    for (std::int64_t r = b; r < e; ++r) {
-                     const char* line = from + (r / count * a.n + at[r % count]) * bytes;
+                     const char* line = slice(r);
+                     if (r + 2 < e) prefetch(slice(r + 2), std::min<std::int64_t>(bytes, kStreamAhead));
                      if (streamed)
                        stream(to + r * bytes, line, bytes);
                      else
@@ -123,6 +125,8 @@ Storage gather(const OpSchema& op, const Storage& input, std::int64_t dim, const
     const auto pick = index_kernels->pick[copy2d_index(item_size(input.dtype()))];
     const std::int64_t item = std::int64_t(item_size(input.dtype()));
     const std::int64_t* places = at.data<std::int64_t>();
+    // Picks from a row come in no order the hardware foresees: where they meet most of its lines, all are asked for.
+    const bool whole_rows = d == last && step == 1 && n * item <= 16384 && cols >= n * item / 64;
     parallel_tiles(rows, std::max<std::int64_t>(1, kParallelFrom / 2 / cols), [&](std::int64_t b, std::int64_t e) {
       Rows<1> row(index.sizes(), {&base});
       row.seek(b);
@@ -135,6 +139,7 @@ Storage gather(const OpSchema& op, const Storage& input, std::int64_t dim, const
             failed = true;
             return;
           }
+          if (c == 0 && whole_rows) prefetch(input.raw() + row.at[0] * item, n * item);
           pick(out.raw() + (r * cols + c) * item, input.raw() + (row.at[0] + c * along) * item, p, n_here, step, along);
         }
     });

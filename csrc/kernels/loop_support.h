@@ -37,6 +37,34 @@ TP_MATH T strong_mul(T d, T g) {
   return g == T(0) ? T(0) : d * g;
 }
 
+/// x^3 rounded once where a multiply-add is fused: as good as pow, for which it stands.
+template <class T>
+TP_MATH T cube(T x) {
+  const T h = square(x);
+#if TP_HAS_FMA
+  if constexpr (Real<T>) {
+    const T lost = TP_FMA(x, x, -h), whole = TP_FMA(h, x, lost * x);
+    return h - h == 0 ? whole : h * x;
+  }
+#endif
+  return h * x;
+}
+
+/// x^y where every element has an exponent of its own: the powers that have products are those products, whether the block
+/// around them has others or not.
+template <class T>
+TP_MATH T product_or(T x, T y, T otherwise) {
+  return y == T(1) ? x : y == T(2) ? square(x) : y == T(3) ? cube(x) : otherwise;
+}
+template <class T>
+TP_MATH T power(T x, T y) {
+  if constexpr (__is_same(T, int32_t) || __is_same(T, int64_t) || __is_same(T, uint64_t))
+    return pow(x, y);
+  else
+    return product_or(x, y, pow(x, y));
+}
+TP_MATH float power_fast(float x, float y) { return product_or(x, y, pow_fast(x, y)); }
+
 /// clamp in two halves; an absent bound does not bind, and NaN passes, from a bound too. Selection after selection: conditions
 /// joined by `or` in both halves become branches, and the loop no vector code.
 template <class T>

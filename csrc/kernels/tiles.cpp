@@ -44,7 +44,8 @@ bool bring_transposed_dim(Walk& w) {
 // rows, so that the others are read and written in streams.
 TileShape strip_shape(const Walk& w, int item) {
   const std::int64_t rows = std::clamp<std::int64_t>(128 / item, 8, 64);
-  return {std::min(w.sizes[1], rows), std::min(w.sizes[0], kStrip / (rows * item))};
+  // An odd number of lines: the rows of the strip do not meet in the same sets of the cache.
+  return {std::min(w.sizes[1], rows), std::min(w.sizes[0], kStrip / (rows * item) - 64 / item)};
 }
 
 TileShape tile_shape(const Walk& w, bool staged) {

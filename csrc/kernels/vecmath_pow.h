@@ -65,8 +65,9 @@ TP_MATH double pow(double x, double y) {
   return detail::pow_special(detail::scale_in_two((r + tail) + 1.0, n, detail::to_bits(t)), x, y);
 }
 
-TP_MATH float pow(float x, float y) {
-  const double base = detail::magnitude(x);
+// For 0 < x < inf and finite y; the bits are those of pow.
+TP_MATH float pow_fast(float x, float y) {
+  const double base = x;
   const uint64_t bits = detail::to_bits(base), above = bits - 0x3fe6a09e667f3bcdu;
   const double k = detail::from_bits(((above + 0x4000000000000000u) >> 52) | 0x4330000000000000u) - (0x1p52 + 1024.0);
   const double f = detail::from_bits(bits - (above & 0xfff0000000000000u)) - 1.0;
@@ -82,8 +83,15 @@ TP_MATH float pow(float x, float y) {
   const double t = detail::cap(shifted, last), r = low - (t - rounder);
   const double p = detail::horner(r, 0x1.41f80e072af7bp-13, 0x1.5f3f230f2d586p-10, 0x1.3b2d5509c287p-7,
                                   0x1.c6aee71ecac8ap-5, 0x1.ebfbdc2d4b2d5p-3, 0x1.62e430afd6778p-1, 1.0);
-  const float power = float(p * detail::from_bits(detail::to_bits(t) << 52));
-  return detail::pow_special(power, x, y);
+  return float(p * detail::from_bits(detail::to_bits(t) << 52));
+}
+TP_MATH float pow(float x, float y) { return detail::pow_special(pow_fast(detail::magnitude(x), y), x, y); }
+// Whether all of a block may take the short form.
+TP_MATH bool pow_near(int64_t n, const float* x, const float* y) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; ++i)
+    far |= (detail::to_bits(x[i]) - 1u < 0x7f7fffffu) & (detail::magnitude(y[i]) < detail::kInf<float>) ? 0 : 1;
+  return far == 0;
 }
 
 }  // namespace m

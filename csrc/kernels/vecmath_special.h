@@ -105,10 +105,23 @@ TP_MATH float ndtr_fast(float x) {
   const float tail = p * detail::from_bits(detail::to_bits(t) << 23), above = 1.0f - tail, outer = x < 0 ? tail : above;
   return a < 0.674f ? middle : outer;
 }
+#if TP_HAS_FMA
+// Beyond 5 the factor before exp(-a^2 / 2) is a polynomial in 1 / a^2 over a. What the quotient and the square lose joins
+// the exponent, what the product loses the last sum.
 TP_MATH float ndtr(float x) {
-  const float near = ndtr_fast(x), far = float(ndtr(double(x)));
-  return detail::magnitude(x) <= kNdtrNearF ? near : far;
+  const float near = ndtr_fast(x), magnitude = detail::magnitude(x), a = magnitude > 14.5f ? 14.5f : magnitude;
+  const float s = a * a, s_lost = TP_FMA(a, a, -s), inverse = 1.0f / a, inverse_lost = TP_FMA(-a, inverse, 1.0f);
+  const float h = detail::horner(inverse * inverse, -0x1.b5303ap+6f, 0x1.edf752p+4f, -0x1.6e37a0p+2f, 0x1.3185b4p+0f,
+                                 -0x1.987ec8p-2f, 0x1.988450p-2f);
+  const float q = h * inverse, q_lost = TP_FMA(h, inverse, -q);
+  const auto [n, reduced, biased] = detail::exp_reduce(-0.5f * s, 254, 128);
+  const float r = reduced + TP_FMA(s_lost, -0.5f, inverse_lost), p = TP_FMA(r * r, detail::expm1_tail(r), r);
+  const float tail = detail::scale_in_two(q + TP_FMA(q, p, q_lost), n, biased), far = x < 0 ? tail : 1.0f - tail;
+  return magnitude <= kNdtrNearF ? near : far;
 }
+#else
+TP_MATH float ndtr(float x) { return float(ndtr(double(x))); }
+#endif
 TP_MATH float log_ndtr(float x) { return float(log_ndtr(double(x))); }
 
 // Whether all of a block may take the short forms exp_fast, log_fast, ndtr_fast.

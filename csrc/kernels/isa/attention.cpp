@@ -28,13 +28,13 @@ TP_MATH void scale_and_mask(const ScoreBlock<T>& b, int64_t r, int64_t n, T* __r
 }
 
 // s[i] = exp(s[i] - top), 0 from n up to end; returns the sum.
-template <class T>
+template <bool Near, class T>
 TP_MATH T exponentials(int64_t n, int64_t end, T top, T* s) {
   T acc[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int j = 0; j < kLanes; ++j) {
-      const T e = m::exp(s[i + j] - top);
+      const T e = rows::exp_below<Near>(s[i + j] - top);
       s[i + j] = e;
       acc[j] += e;
     }
@@ -64,11 +64,14 @@ void forward(const ScoreBlock<T>& b, T* top, T* total, T* factor) {
     T* s = b.s + r * b.ld;
     const int64_t n = counted(b, r);
     scale_and_mask(b, r, n, s);
-    const T here = rows::max(s, n), now = here > top[r] ? here : top[r];
+    const rows::Range<T> range = rows::range(s, n);
+    const T now = range.top > top[r] ? range.top : top[r];
     // A row that has seen nothing but -inf keeps a sum of zero.
     const T shift = finite_or_zero(now);
     factor[r] = m::exp(top[r] - shift);
-    total[r] = total[r] * factor[r] + exponentials(n, b.n, shift, s);
+    const T sum = rows::is_near(shift, range.low) ? exponentials<__is_same(T, float)>(n, b.n, shift, s)
+                                                  : exponentials<false>(n, b.n, shift, s);
+    total[r] = total[r] * factor[r] + sum;
     top[r] = now;
   }
 }
@@ -79,7 +82,7 @@ void probabilities(const ScoreBlock<T>& b, const T* lse) {
     T* s = b.s + r * b.ld;
     const int64_t n = counted(b, r);
     scale_and_mask(b, r, n, s);
-    exponentials(n, b.n, finite_or_zero(lse[r]), s);
+    exponentials<false>(n, b.n, finite_or_zero(lse[r]), s);
   }
 }
 

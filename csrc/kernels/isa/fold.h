@@ -108,13 +108,12 @@ TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
 template <class T, bool kMax>
 TP_FORCE void extreme_rows(T* __restrict best, const T* x, int64_t stride, int64_t rows, int64_t cols) {
   int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
+  for (; r + 8 <= rows; r += 8) {
     const T* p = x + r * stride;
     for (int64_t c = 0; c < cols; ++c) {
-      const T b = extreme<T, kMax>(p[c], best[c]);
-      const T d = extreme<T, kMax>(p[c + stride], b);
-      const T e = extreme<T, kMax>(p[c + 2 * stride], d);
-      best[c] = extreme<T, kMax>(p[c + 3 * stride], e);
+      T b = extreme<T, kMax>(p[c], best[c]);
+      for (int k = 1; k < 8; ++k) b = extreme<T, kMax>(p[c + k * stride], b);
+      best[c] = b;
     }
   }
   for (; r < rows; ++r)

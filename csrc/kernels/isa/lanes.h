@@ -17,26 +17,44 @@ TP_MATH T fold_sum(T* acc) {
   return acc[0];
 }
 template <class T>
-TP_MATH T fold_max(T* acc) {
-  for (int w = kLanes / 2; w > 0; w /= 2)
-    for (int j = 0; j < w; ++j) acc[j] = acc[j + w] > acc[j] ? acc[j + w] : acc[j];
-  return acc[0];
-}
-
-/// NaNs are passed over: what follows a row maximum meets them again.
+struct Range {
+  T low, top;
+};
+/// The least and the greatest of a row. NaNs are passed over: what follows meets them again.
 template <class T>
-TP_MATH T max(const T* x, int64_t n) {
-  const T low = -m::detail::kInf<T>;
-  T acc[kLanes];
-  for (int j = 0; j < kLanes; ++j) acc[j] = low;
+TP_MATH Range<T> range(const T* x, int64_t n) {
+  T low[kLanes], top[kLanes];
+  for (int j = 0; j < kLanes; ++j) low[j] = m::detail::kInf<T>, top[j] = -m::detail::kInf<T>;
+  const auto add = [&](T v, int j) {
+    low[j] = v < low[j] ? v : low[j];
+    top[j] = v > top[j] ? v : top[j];
+  };
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    for (int j = 0; j < kLanes; ++j) acc[j] = x[i + j] > acc[j] ? x[i + j] : acc[j];
+    for (int j = 0; j < kLanes; ++j) add(x[i + j], j);
   for (; i + kTail <= n; i += kTail)
-    for (int j = 0; j < kTail; ++j) acc[j] = x[i + j] > acc[j] ? x[i + j] : acc[j];
-  T top = fold_max(acc);
-  for (; i < n; ++i) top = x[i] > top ? x[i] : top;
-  return top;
+    for (int j = 0; j < kTail; ++j) add(x[i + j], j);
+  for (; i < n; ++i) add(x[i], 0);
+  for (int w = kLanes / 2; w > 0; w /= 2)
+    for (int j = 0; j < w; ++j) {
+      low[j] = low[j + w] < low[j] ? low[j + w] : low[j];
+      top[j] = top[j + w] > top[j] ? top[j + w] : top[j];
+    }
+  return {low[0], top[0]};
+}
+
+/// Whether exp(x - top) is a normal number for all x from `low` to `top`, and there is a short form for that.
+template <class T>
+TP_MATH bool is_near(T top, T low) {
+  return __is_same(T, float) && top - low <= T(m::kExpNearF);
+}
+/// exp(x) for x <= 0. Near: is_near said so.
+template <bool Near, class T>
+TP_MATH T exp_below(T x) {
+  if constexpr (Near)
+    return m::exp_fast(x);
+  else
+    return m::exp(x);
 }
 
 /// sum of f(i) for i < n; f must be plain arithmetic on index i.

@@ -21,14 +21,14 @@ TP_MATH T finite_or_zero(T top) {
 
 // out[i] = exp(x[i] - top) when Store; returns the sum. The tail is padded: exp of -inf adds nothing. The next row is asked
 // for meanwhile: this one comes from the cache.
-template <class T, bool Store>
-TP_MATH T exp_sum(int64_t n, const T* __restrict x, T top, T* __restrict out) {
+template <class T, bool Store, bool Near>
+TP_MATH T exp_sum_of(int64_t n, const T* __restrict x, T top, T* __restrict out) {
   T acc[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     for (int j = 0; j < kLanes; j += 64 / int(sizeof(T))) __builtin_prefetch(x + n + i + j);
     for (int j = 0; j < kLanes; ++j) {
-      const T e = m::exp(x[i + j] - top);
+      const T e = rows::exp_below<Near>(x[i + j] - top);
       if (Store) out[i + j] = e;
       acc[j] += e;
     }
@@ -49,25 +49,33 @@ TP_MATH T exp_sum(int64_t n, const T* __restrict x, T top, T* __restrict out) {
   return rows::fold_sum(acc);
 }
 
+template <class T, bool Store>
+TP_MATH T exp_sum(int64_t n, const T* x, rows::Range<T> range, T* out) {
+  if (rows::is_near(range.top, range.low)) return exp_sum_of<T, Store, __is_same(T, float)>(n, x, range.top, out);
+  return exp_sum_of<T, Store, false>(n, x, range.top, out);
+}
+
 template <class T>
 void softmax(int64_t count, int64_t n, const T* x, T* out) {
   for (int64_t r = 0; r < count; ++r, x += n, out += n) {
-    const T f = T(1) / exp_sum<T, true>(n, x, rows::max(x, n), out);
+    const T f = T(1) / exp_sum<T, true>(n, x, rows::range(x, n), out);
     for (int64_t i = 0; i < n; ++i) out[i] *= f;
   }
 }
 
 template <class T>
 TP_MATH T log_sum(const T* x, int64_t n) {
-  const T top = finite_or_zero(rows::max(x, n));
-  return top + m::log(exp_sum<T, false>(n, x, top, nullptr));
+  rows::Range<T> range = rows::range(x, n);
+  range.top = finite_or_zero(range.top);
+  return range.top + m::log(exp_sum<T, false>(n, x, range, nullptr));
 }
 
 template <class T>
 void log_softmax(int64_t count, int64_t n, const T* x, T* out) {
   for (int64_t r = 0; r < count; ++r, x += n, out += n) {
     // Two subtractions: the sum of the two terms would lose the digits of the smaller one.
-    const T top = rows::max(x, n), log_of_sum = m::log(exp_sum<T, false>(n, x, top, nullptr));
+    const rows::Range<T> range = rows::range(x, n);
+    const T top = range.top, log_of_sum = m::log(exp_sum<T, false>(n, x, range, nullptr));
     for (int64_t i = 0; i < n; ++i) out[i] = x[i] - top - log_of_sum;
   }
 }

@@ -378,7 +378,7 @@ void gelu_erf_vjp_input(std::int64_t count, char* const* data, const Scalar* par
       if (m::ndtr_near(end - from, input + from)) {
 #pragma GCC ivdep
         for (std::int64_t i = from; i < end; ++i) to[i] =
-            m::strong_mul(m::ndtr_fast(input[i]) + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+            m::strong_mul(m::ndtr_fast(input[i]) + ((T(0.3989422804014327) * m::exp_fast(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
       } else {
 #pragma GCC ivdep
         for (std::int64_t i = from; i < end; ++i) to[i] =

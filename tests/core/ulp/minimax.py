@@ -150,6 +150,12 @@ def normal_tail_log(u: mp.mpf) -> mp.mpf:
     return mp.log(4 * mp.erfc(a / mp.sqrt(2)) * mp.exp(a * a / 2), 2)
 
 
+def tail_factor(z: mp.mpf) -> mp.mpf:
+    """a ndtr(-a) exp(a^2 / 2) at z = 1 / a^2."""
+    a = 1 / mp.sqrt(z)
+    return a * mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) / 2
+
+
 HALF_LN2, QUARTER_PI = 0.34675, 0.78556
 LOG_ENDS, LOG1P_ENDS = (-0.2929, 0.4143), (-0.25, 0.5)
 LOG_FIXED = {0: 1.0, 1: -0.5}
@@ -185,6 +191,7 @@ FITS: dict[str, Fit | LeastSquares] = {
     "erfcx32": LeastSquares(lambda u: erfcx_times(u, 3), 11, mp.mpf(-1), mp.mpf("7.1") / mp.mpf("13.1")),
     "ndtr_middle32": Fit(lambda s: ERF_GAIN(s / 2) / mp.sqrt(8), range(5), 0, 0.4625, bits=24),
     "ndtr32": Fit(normal_tail_log, range(11), -1.83, 2.501, weight=lambda u: mp.mpf(1), bits=24),
+    "ndtr_far32": Fit(tail_factor, range(6), mp.mpf(1) / 220, 0.0401, bits=24),
     "erfcx64": Fit(erfcx_times, range(24), -1, 1, refits=0),
 }
 
