@@ -109,15 +109,19 @@ class Loop:
         return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and self.plain else ""
 
     @property
-    def near(self) -> tuple[str, str, str, str] | None:
-        """(from which n on, test of a block, its operands, value) of float elements where the maths has a short form
-        for a whole block."""
+    def near(self) -> Near | None:
+        """Where the maths has a short form for all elements of a block."""
+        if not self.plain:
+            return None
+        if whole := re.fullmatch(r"m::(fmod|remainder|floor_divide)\((\w+)\[i\], (\w+)\[i\]\)", self.value):
+            value = self.value.replace(f"m::{whole[1]}(", f"m::{whole[1]}_fast(")
+            return Near("m::Real<T>", 1, "m::fmod_near", (whole[2], whole[3]), value)
         powers = set(re.findall(r"m::pow\((\w+)\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
-        if len(powers) == 1 and self.plain and self.value.count("m::pow(") == 1:
-            return "32", "m::pow_near", " + from, ".join(*powers), self.value.replace("m::pow(", "m::power_fast(")
+        if len(powers) == 1 and self.value.count("m::pow(") == 1:
+            return Near(_F32, 32, "m::pow_near", powers.pop(), self.value.replace("m::pow(", "m::power_fast("))
         found = set(re.findall(r"m::(exp|log|ndtr)\((\w+)\[i\]\)", self.value))
-        whole = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
-        if len(found) != 1 or not whole or not self.plain:
+        alone = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
+        if len(found) != 1 or not alone:
             return None
         name, operand = found.pop()
         value = self.value.replace(f"m::{name}({operand}[i])", f"m::{name}_fast({operand}[i])")
@@ -125,7 +129,7 @@ class Loop:
             density = f"(T(-0.5) * m::square({operand}[i]))"
             value = value.replace("m::exp" + density, "m::exp_fast" + density)
         # A few elements are done before the test pays, unless the long form is a very long one.
-        return "1" if name == "ndtr" else "32", f"m::{name}_near", operand, value
+        return Near(_F32, 1 if name == "ndtr" else 32, f"m::{name}_near", (operand,), value)
 
     @property
     def powers(self) -> tuple[str, tuple[tuple[int, str], ...]] | None:
@@ -165,6 +169,20 @@ class Loop:
         # An element takes the short form where that holds for it, whatever its neighbours are.
         far = tuple(_with_angles(line, _EITHER) for line in lines)
         return Trig(tuple(cheap.values()), tuple(angles), near, far)
+
+
+@dataclass(frozen=True)
+class Near:
+    """A short form, for the types and from the count on where it pays, and the test whether a block may take it."""
+
+    types: str
+    count: int
+    test: str
+    operands: tuple[str, ...]
+    value: str
+
+
+_F32 = "__is_same(T, float)"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,10 @@ TP_MATH T cube(T x) {
 /// around them has others or not.
 template <class T>
 TP_MATH T product_or(T x, T y, T otherwise) {
-  return y == T(1) ? x : y == T(2) ? square(x) : y == T(3) ? cube(x) : otherwise;
+  // One selection after another, each of what is there: nested ones become branches, and the loop no vector code.
+  T r = y == T(3) ? cube(x) : otherwise;
+  r = y == T(2) ? square(x) : r;
+  return y == T(1) ? x : r;
 }
 template <class T>
 TP_MATH T power(T x, T y) {

@@ -281,23 +281,61 @@ TP_MATH T powi(T x) {
 TP_MATH float fmod(float x, float y) { return ::fmodf(x, y); }
 TP_MATH double fmod(double x, double y) { return ::fmod(x, y); }
 
-// Python's rule: the result has the sign of the divisor.
+// The same bits for finite y and |x| up to 2^22 |y| (2^51 in float64): the rounded quotient is off by one at most, and what a fused product
+// leaves is exact.
 template <Real T>
-TP_MATH T remainder(T x, T y) {
-  const T r = fmod(x, y);
+TP_MATH T fmod_fast(T x, T y) {
+  const T a = detail::magnitude(x), b = detail::magnitude(y);
+  const T r = TP_FMA(-trunc(a / b), b, a);
+  return detail::with_sign(r < 0 ? r + b : r >= b ? r - b : r, x);
+}
+// Whether all of a block may take the short form.
+template <Real T>
+TP_MATH bool fmod_near(int64_t n, const T* x, const T* y) {
+  int far = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T a = detail::magnitude(x[i]), b = detail::magnitude(y[i]);
+    far |= (a <= b * (detail::Traits<T>::integral / 2)) & (b < detail::kInf<T>) ? 0 : 1;
+  }
+  return far == 0;
+}
+
+namespace detail {
+
+// Python's rule: the result has the sign of the divisor. r: what fmod leaves.
+template <class T>
+TP_MATH T remainder_of(T r, T y) {
   const T shifted = (r < 0) != (y < 0) ? r + y : r;
-  return r == 0 ? detail::with_sign(T(0), y) : shifted;
+  return r == 0 ? with_sign(T(0), y) : shifted;
 }
 
 // floor(x / y) of the exact quotient, consistent with remainder; division by zero as x / y.
+template <class T>
+TP_MATH T floor_divide_of(T r, T x, T y) {
+  const T quotient = (x - r) / y;
+  const T lower = (r != 0) & ((r < 0) != (y < 0)) ? quotient - 1 : quotient;
+  const T nearest = round(lower);
+  const T result = lower == 0 ? with_sign(T(0), x / y) : nearest;
+  return y == 0 ? x / y : result;
+}
+
+}  // namespace detail
+
+template <Real T>
+TP_MATH T remainder(T x, T y) {
+  return detail::remainder_of(fmod(x, y), y);
+}
+template <Real T>
+TP_MATH T remainder_fast(T x, T y) {
+  return detail::remainder_of(fmod_fast(x, y), y);
+}
 template <Real T>
 TP_MATH T floor_divide(T x, T y) {
-  const T r = fmod(x, y);
-  const T quotient = (x - r) / y;
-  const T lower = r != 0 && (r < 0) != (y < 0) ? quotient - 1 : quotient;
-  const T nearest = round(lower);
-  const T result = lower == 0 ? detail::with_sign(T(0), x / y) : nearest;
-  return y == 0 ? x / y : result;
+  return detail::floor_divide_of(fmod(x, y), x, y);
+}
+template <Real T>
+TP_MATH T floor_divide_fast(T x, T y) {
+  return detail::floor_divide_of(fmod_fast(x, y), x, y);
 }
 
 }  // namespace m

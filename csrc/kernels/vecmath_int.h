@@ -140,7 +140,9 @@ TP_MATH bool fmin(bool x, bool y) { return x & y; }
 TP_MATH bool bit_and(bool x, bool y) { return x & y; }
 TP_MATH bool bit_or(bool x, bool y) { return x | y; }
 TP_MATH bool bit_xor(bool x, bool y) { return x != y; }
-TP_MATH bool bit_not(bool x) { return !x; }
+TP_MATH bool bit_not(bool x) {
+  return __builtin_bit_cast(uint8_t, x) == 0;
+}  // as a byte: of bools gcc makes no vectors
 TP_MATH bool shl(bool x, bool s) { return x & !s; }
 TP_MATH bool shr(bool x, bool s) { return x & !s; }
 TP_MATH bool pow(bool x, bool n) { return x | !n; }

@@ -220,7 +220,7 @@ def test_one_call_for_gradients_that_differ_in_what_is_wanted() -> None:
 
 def test_short_forms_for_whole_blocks(small: dict[str, str]) -> None:
     loops = small["cpp/kernels/unary.cpp"]
-    exp = function(loops, "void exp(std::int64_t n")
+    exp = function(loops, "void exp(std::int64_t count")
     assert "if (m::exp_near(end - from, input + from))" in exp
     assert "to[i] = m::exp_fast(input[i]);" in exp and "to[i] = m::exp(input[i]);" in exp
     assert "exp_near" not in function(loops, "void bump")

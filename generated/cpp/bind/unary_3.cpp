@@ -669,7 +669,7 @@ PyMethodDef functions_top[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
+     "  d input = where(input < where(eps == None, -inf, eps) or input > where(eps == None, inf, 1 - eps), 0, 1 / (input * (1 - input)))"},
     {"logit_", fast(logit_inplace_function), METH_FASTCALL | METH_KEYWORDS,
      "logit_(input, eps=None)\n"
      "--\n"
@@ -894,7 +894,7 @@ PyMethodDef functions_special[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
+     "  d input = where(input < where(eps == None, -inf, eps) or input > where(eps == None, inf, 1 - eps), 0, 1 / (input * (1 - input)))"},
     {"modified_bessel_i0", fast(modified_bessel_i0_function), METH_FASTCALL | METH_KEYWORDS,
      "modified_bessel_i0(input)\n"
      "--\n"
@@ -1023,7 +1023,7 @@ PyMethodDef methods[] = {
      "  eps: float or None, default None\n"
      "\n"
      "Derivative:\n"
-     "  d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))"},
+     "  d input = where(input < where(eps == None, -inf, eps) or input > where(eps == None, inf, 1 - eps), 0, 1 / (input * (1 - input)))"},
     {"logit_", fast(logit_inplace), METH_FASTCALL | METH_KEYWORDS,
      "logit_($self, eps=None)\n"
      "--\n"

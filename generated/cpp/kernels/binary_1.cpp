@@ -389,6 +389,19 @@ void floor_divide(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
+  if constexpr (TP_HAS_FMA && m::Real<T>) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::fmod_near(end - from, input + from, other + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::floor_divide_fast(input[i], other[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::floor_divide(input[i], other[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::floor_divide(input[i], other[i]);
 }
@@ -463,6 +476,19 @@ void fmod(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
+  if constexpr (TP_HAS_FMA && m::Real<T>) if (n >= 1) {
+    for (std::int64_t from = 0; from < n; from += 512) {
+      const std::int64_t end = n - from < 512 ? n : from + 512;
+      if (m::fmod_near(end - from, input + from, other + from)) {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::fmod_fast(input[i], other[i]);
+      } else {
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::fmod(input[i], other[i]);
+      }
+    }
+    return;
+  }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::fmod(input[i], other[i]);
 }

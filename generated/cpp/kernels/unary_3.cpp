@@ -344,29 +344,26 @@ void log_ndtr_vjp_input(std::int64_t count, char* const* data, const Scalar* par
       m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - m::log_ndtr(input[i]) - T(0.9189385332046728)), g[i]);
 }
 
-// logit: out = where(input < 0.25, log(input / (1 - input)), log1p((2 * input - 1) / (1 - input))) if eps == None else where(clamp(input, eps, 1 - eps) < 0.25, log(clamp(input, eps, 1 - eps) / (1 - clamp(input, eps, 1 - eps))), log1p((2 * clamp(input, eps, 1 - eps) - 1) / (1 - clamp(input, eps, 1 - eps))))
+// logit: out = where(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) < 0.25, log(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))), log1p((2 * clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) - 1) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))))
 template <class T>
 void logit(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T>;
   if (n != count) return any_count<T, 1, T, T>(logit<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
-  const T eps = scalar_to<T>(params[0]);
-  const bool has_eps = params[1].to_bool();
-  const bool c1 = params[2].to_bool();
-  const T c0 = T(1) - eps;
+  const bool c0 = params[0].to_bool();
+  const T eps = scalar_to<T>(params[1]);
+  const T c1 = m::where<T>(c0, -T(std::numeric_limits<double>::infinity()), eps);
+  const T c2 = m::where<T>(c0, T(std::numeric_limits<double>::infinity()), T(1) - eps);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s2 = T(1) - input[i];
-    const T s1 = m::at_most(m::at_least(input[i], eps, has_eps), c0, true);
+    const T s1 = m::at_most(m::at_least(input[i], c1, true), c2, true);
     const T s0 = T(1) - s1;
-    to[i] = m::where<T>(c1, m::where<T>(input[i] < T(0.25), m::log(input[i] / s2),
-        m::log1p((T(2) * input[i] - T(1)) / s2)), m::where<T>(s1 < T(0.25), m::log(s1 / s0),
-        m::log1p((T(2) * s1 - T(1)) / s0)));
+    to[i] = m::where<T>(s1 < T(0.25), m::log(s1 / s0), m::log1p((T(2) * s1 - T(1)) / s0));
   }
 }
 
-// logit, gradient of input: strong_mul(where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input)))), g)
+// logit, gradient of input: strong_mul(where(input < where(eps == None, -inf, eps) or input > where(eps == None, inf, 1 - eps), 0, 1 / (input * (1 - input))), g)
 template <class T>
 void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
@@ -374,13 +371,11 @@ void logit_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
   const T* input = reinterpret_cast<const T*>(data[2]);
   const bool c0 = params[0].to_bool();
   const T eps = scalar_to<T>(params[1]);
-  const bool has_eps = params[2].to_bool();
-  const T c1 = T(1) - eps;
+  const T c1 = m::where<T>(c0, -T(std::numeric_limits<double>::infinity()), eps);
+  const T c2 = m::where<T>(c0, T(std::numeric_limits<double>::infinity()), T(1) - eps);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::strong_mul(T(1) / (input[i] * (T(1) - input[i])), g[i]);
-    to[i] = m::where<T>(c0, s0, m::where<T>((!has_eps | (input[i] < eps)) | (input[i] > c1), T(0), s0));
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] < c1) | (input[i] > c2), T(0),
+      m::strong_mul(T(1) / (input[i] * (T(1) - input[i])), g[i]));
 }
 
 // logsigmoid: out = log_sigmoid(input)

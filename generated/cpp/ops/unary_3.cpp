@@ -1350,8 +1350,8 @@ GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 }
 
 // logit(Tensor input, float? eps=None) -> Tensor out
-//   out = where(input < 0.25, log(input / (1 - input)), log1p((2 * input - 1) / (1 - input))) if eps == None else where(clamp(input, eps, 1 - eps) < 0.25, log(clamp(input, eps, 1 - eps) / (1 - clamp(input, eps, 1 - eps))), log1p((2 * clamp(input, eps, 1 - eps) - 1) / (1 - clamp(input, eps, 1 - eps))))
-//   d input = where(eps == None, 1 / (input * (1 - input)), where(input < eps or input > 1 - eps, 0, 1 / (input * (1 - input))))
+//   out = where(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) < 0.25, log(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))), log1p((2 * clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) - 1) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))))
+//   d input = where(input < where(eps == None, -inf, eps) or input > where(eps == None, inf, 1 - eps), 0, 1 / (input * (1 - input)))
 //   saves: input, eps
 
 namespace {
@@ -1360,13 +1360,12 @@ constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
 
 TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
   if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {!eps.has_value(),
-      eps.value_or(0), eps.has_value()})) return fast;
-  return (!eps.has_value() ? strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(input,
-      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g) : where(logical_or((eps.has_value()
-      ? lt(input, number<TensorRef>(Scalar(*eps))) : number<TensorRef>(Scalar(true))), gt(input,
-      number<TensorRef>(Scalar(std::int64_t(1) - (*eps))))), number<TensorRef>(Scalar(std::int64_t(0))),
-      strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(input,
-      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g)));
+      eps.value_or(0)})) return fast;
+  return where(logical_or(lt(input, number<TensorRef>(Scalar((!eps.has_value()
+      ? -std::numeric_limits<double>::infinity() : *eps)))), gt(input, number<TensorRef>(Scalar((!eps.has_value()
+      ? std::numeric_limits<double>::infinity() : std::int64_t(1) - (*eps)))))),
+      number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(div(number<TensorRef>(Scalar(std::int64_t(1))), mul(input,
+      sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g));
 }
 
 TP_COLD TensorRef logit_batched(const TensorRef& input, std::optional<double> eps) {
@@ -1389,8 +1388,7 @@ TP_COLD void logit_set_tangent(const TensorRef& out, const TensorRef& input, std
 }  // namespace
 
 Storage logit(const Storage& input, std::optional<double> eps) {
-  return kernels::elementwise(kLogitSpec, loops[kLogit], {&input}, {eps.value_or(0), eps.has_value(),
-      !eps.has_value()});
+  return kernels::elementwise(kLogitSpec, loops[kLogit], {&input}, {!eps.has_value(), eps.value_or(0)});
 }
 TensorRef logit(const TensorRef& input, std::optional<double> eps) {
   if (TP_UNLIKELY(batch::any(input)))
@@ -1426,8 +1424,8 @@ TensorRef logit_(const TensorRef& input, std::optional<double> eps) {
     back.eps_ = eps;
     back.save(0, wiring::copied(input));
   }
-  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {eps.value_or(0),
-      eps.has_value(), !eps.has_value()});
+  kernels::elementwise_into(kLogitSpec, loops[kLogit], input->storage(), {&input->storage()}, {!eps.has_value(),
+      eps.value_or(0)});
   wiring::finish_inplace(input, node);
   if (dual) wiring::take_tangents(input, dual);
   return input;
@@ -1438,8 +1436,8 @@ TensorRef logit_out(const TensorRef& input, std::optional<double> eps, const Ten
   wiring::check_out(LogitBackward::schema_v1, out_, {&input});
   const Storage* const operands[] = {&input->storage()};
   if (kernels::broadcast_shapes(LogitBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kLogitSpec, loops[kLogit], out_->storage(), {&input->storage()}, {eps.value_or(0),
-        eps.has_value(), !eps.has_value()});
+    kernels::elementwise_into(kLogitSpec, loops[kLogit], out_->storage(), {&input->storage()}, {!eps.has_value(),
+        eps.value_or(0)});
     wiring::finish_inplace(out_, nullptr);
   } else {
     wiring::write_out(LogitBackward::schema_v1, out_, logit(input->storage(), eps));
@@ -1452,7 +1450,7 @@ GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   if (needs(*this, 0))
     grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {!eps_.has_value(),
-        eps_.value_or(0), eps_.has_value()}), input_shape(0), input_dtype(0));
+        eps_.value_or(0)}), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
