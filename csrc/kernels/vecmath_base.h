@@ -281,13 +281,28 @@ TP_MATH T powi(T x) {
 TP_MATH float fmod(float x, float y) { return ::fmodf(x, y); }
 TP_MATH double fmod(double x, double y) { return ::fmod(x, y); }
 
-// The same bits for finite y and |x| up to 2^22 |y| (2^51 in float64): the rounded quotient is off by one at most, and what a fused product
+namespace detail {
+
+// |x| = quotient |y| + rest, quotient whole, 0 <= rest < |y|.
+template <class T>
+struct Division {
+  T quotient, rest;
+};
+// For finite y and |x| up to 2^22 |y| (2^51 in float64): the rounded quotient is off by one at most, and what a fused product
 // leaves is exact.
+template <class T>
+TP_MATH Division<T> divide_fast(T x, T y) {
+  const T a = magnitude(x), b = magnitude(y);
+  const T q = trunc(a / b), r = TP_FMA(-q, b, a);
+  return {r < 0 ? q - 1 : r >= b ? q + 1 : q, r < 0 ? r + b : r >= b ? r - b : r};
+}
+
+}  // namespace detail
+
+// The bits of fmod, where detail::divide_fast holds.
 template <Real T>
 TP_MATH T fmod_fast(T x, T y) {
-  const T a = detail::magnitude(x), b = detail::magnitude(y);
-  const T r = TP_FMA(-trunc(a / b), b, a);
-  return detail::with_sign(r < 0 ? r + b : r >= b ? r - b : r, x);
+  return detail::with_sign(detail::divide_fast(x, y).rest, x);
 }
 // Whether all of a block may take the short form.
 template <Real T>
@@ -309,16 +324,6 @@ TP_MATH T remainder_of(T r, T y) {
   return r == 0 ? with_sign(T(0), y) : shifted;
 }
 
-// floor(x / y) of the exact quotient, consistent with remainder; division by zero as x / y.
-template <class T>
-TP_MATH T floor_divide_of(T r, T x, T y) {
-  const T quotient = (x - r) / y;
-  const T lower = (r != 0) & ((r < 0) != (y < 0)) ? quotient - 1 : quotient;
-  const T nearest = round(lower);
-  const T result = lower == 0 ? with_sign(T(0), x / y) : nearest;
-  return y == 0 ? x / y : result;
-}
-
 }  // namespace detail
 
 template <Real T>
@@ -329,13 +334,20 @@ template <Real T>
 TP_MATH T remainder_fast(T x, T y) {
   return detail::remainder_of(fmod_fast(x, y), y);
 }
+// floor(x / y) of the exact quotient, consistent with remainder; division by zero as x / y. In float64: in float32 the quotient
+// of what is a multiple of y would round to its neighbour from 2^22 on.
 template <Real T>
 TP_MATH T floor_divide(T x, T y) {
-  return detail::floor_divide_of(fmod(x, y), x, y);
+  const T r = fmod(x, y);
+  const double whole = round((double(x) - double(r)) / double(y));
+  const T lower = T((r != 0) & ((r < 0) != (y < 0)) ? whole - 1 : whole);
+  const T result = lower == 0 ? detail::with_sign(T(0), x / y) : lower;
+  return y == 0 ? x / y : result;
 }
 template <Real T>
 TP_MATH T floor_divide_fast(T x, T y) {
-  return detail::floor_divide_of(fmod_fast(x, y), x, y);
+  const auto [q, r] = detail::divide_fast(x, y);
+  return (x < 0) != (y < 0) ? -(r != 0 ? q + 1 : q) : q;
 }
 
 }  // namespace m
