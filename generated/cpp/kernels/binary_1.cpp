@@ -65,7 +65,7 @@ void atan2_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
       m::strong_mul((-input[i]) / (m::square(input[i]) + m::square(other[i])), g[i]));
 }
 
-// bce_logits: out = (1 - target) * input + logaddexp(-input, 0)
+// bce_logits: out = (1 - target) * input - log_sigmoid(input)
 template <class T>
 void bce_logits(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T, T>;
@@ -74,7 +74,7 @@ void bce_logits(std::int64_t count, char* const* data, const Scalar* params) {
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* target = reinterpret_cast<const T*>(data[2]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = (T(1) - target[i]) * input[i] + m::logaddexp(-input[i], T(0));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = (T(1) - target[i]) * input[i] - m::log_sigmoid(input[i]);
 }
 
 // bce_logits, gradient of input: strong_mul(1 - target - sigmoid(-input), g)

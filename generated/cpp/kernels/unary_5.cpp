@@ -172,7 +172,7 @@ void sinh_vjp_input(std::int64_t count, char* const* data, const Scalar* params)
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(m::cosh(input[i])), g[i]);
 }
 
-// softplus: out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
+// softplus: out = where(beta * input > threshold, input, -log_sigmoid(-beta * input) / beta)
 template <class T>
 void softplus(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T>;
@@ -181,11 +181,10 @@ void softplus(std::int64_t count, char* const* data, const Scalar* params) {
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T beta = scalar_to<T>(params[0]);
   const T threshold = scalar_to<T>(params[1]);
+  const T c0 = -beta;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = beta * input[i];
-    to[i] = m::where<T>(s0 > threshold, input[i], m::logaddexp(s0, T(0)) / beta);
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((beta * input[i]) > threshold, input[i],
+      (-m::log_sigmoid(c0 * input[i])) / beta);
 }
 
 // softplus, gradient of input: strong_mul(where(beta * input > threshold, 1, sigmoid(beta * input)), g)

@@ -344,7 +344,7 @@ GraphGradVec Atan2Backward::apply_for_graph(std::span<const TensorRef> grad_outp
 }
 
 // bce_logits(Tensor input, Tensor target) -> Tensor out
-//   out = (1 - target) * input + logaddexp(-input, 0)
+//   out = (1 - target) * input - log_sigmoid(input)
 //   d input = 1 - target - sigmoid(-input)
 //   d target = -input
 //   saves: input, target

@@ -787,7 +787,7 @@ GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 }
 
 // softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor out
-//   out = where(beta * input > threshold, input, logaddexp(beta * input, 0) / beta)
+//   out = where(beta * input > threshold, input, -log_sigmoid(-beta * input) / beta)
 //   d input = where(beta * input > threshold, 1, sigmoid(beta * input))
 //   saves: input, beta, threshold
 
