@@ -320,6 +320,21 @@ def _cross_entropy_op(
     return np.asarray(loss.sum() / (max(loss.size, 1) if reduction == "mean" else 1))
 
 
+def _linear_recurrence(x: Array, factor: Array, dim: int, reverse: bool = False) -> Array:
+    lines, by = np.moveaxis(x, dim, 0), np.moveaxis(factor, dim, 0)
+    out = np.array(lines)
+    order = range(len(out) - 2, -1, -1) if reverse else range(1, len(out))
+    for k in order:
+        out[k] = lines[k] + by[k] * out[k + 1 if reverse else k - 1]
+    return np.moveaxis(out, 0, dim)
+
+
+def _one_before(x: Array, dim: int, reverse: bool = False) -> Array:
+    out = np.roll(x, -1 if reverse else 1, axis=dim)
+    np.moveaxis(out, dim, 0)[-1 if reverse else 0] = 0
+    return out
+
+
 def _exclusive_cumprod(x: Array, dim: int) -> Array:
     shifted = np.roll(x, 1, axis=dim)
     np.moveaxis(shifted, dim, 0)[0] = 1
@@ -414,7 +429,7 @@ OPS: dict[str, Callable[..., Any]] = (
         "nll_loss": _nll_loss_op,
         "cross_entropy": _cross_entropy_op,
         "cross_entropy_probs": _cross_entropy_probs,
-        "exclusive_cumprod": _exclusive_cumprod,
+        "exclusive_cumprod": _exclusive_cumprod, "linear_recurrence": _linear_recurrence, "one_before": _one_before,
         "tie_share": _tie_share,
         "cross_entropy_curvature": _cross_entropy_curvature,
         "multi_margin_loss": _multi_margin_loss,

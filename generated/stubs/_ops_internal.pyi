@@ -567,6 +567,9 @@ def linalg_svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     """Matrix of the powers of x from 0 up to N, one a column."""
 
+def linear_recurrence(input: Tensor, factor: Tensor, dim: int, reverse: bool = False) -> Tensor:
+    """Each element plus its factor times the result before it along dim, or after it where..."""
+
 def log_normal(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Exponentials of normal numbers of the given mean and deviation in place of the elements."""
 
@@ -713,6 +716,9 @@ def norm_named(input: Tensor, p: str, dim: Sequence[int] | int | None, keepdim: 
 
 def normal_fill(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Normal numbers of the given mean and deviation in place of the elements."""
+
+def one_before(input: Tensor, dim: int, reverse: bool = False) -> Tensor:
+    """For each element the one before it along dim, or after it where reverse, and 0 at the end."""
 
 def pad_by_index(input: Tensor, pad: Sequence[int] | int, mode: str) -> Tensor:
     """Padding by mirrored, repeated or wrapped elements of the input itself."""

@@ -260,6 +260,14 @@ OPS = [
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
         ],
     ),
+    Op(
+        name="embedding_masked",
+        home="internal",
+        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("weight",), tests="tests/ops/test_index.py"),
+        ],
+    ),
 ]
 
 

@@ -48,6 +48,15 @@ OPS = [
         ],
     ),
     Op(
+        name="linear_recurrence",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
+        cases=({"input": {"shape": (2, 3)}, "factor": {"shape": (2, 3)}, "dim": 1}, {"input": {"shape": (4,)}, "factor": {"shape": (4,)}, "dim": 0, "reverse": True}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("factor", "Tensor"), ("dim", "int"), ("reverse", "bool", False)), results=("out",), diff=("input", "factor"), saved=("factor", "out"), tests="tests/ops/test_reduction.py"),
+        ],
+    ),
+    Op(
         name="logcumsumexp",
         dtypes=("f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("logcumsumexp",),

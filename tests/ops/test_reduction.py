@@ -111,3 +111,51 @@ def test_sum_reduces_broadcasts_of_any_kind():
     a, b = leaf([[1.0], [2.0]]), leaf([1.0, 2.0, 3.0])
     ga, gb = tp.autograd.grad((a * b).sum(), (a, b))
     assert ga.tolist() == [[6.0], [6.0]] and gb.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_a_recurrence_runs_both_ways_and_back() -> None:
+    x = tp.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=tp.float64, requires_grad=True)
+    a = tp.tensor([[9.0, 0.5, 0.0], [7.0, -1.0, 2.0]], dtype=tp.float64, requires_grad=True)
+    run = tp._C.internal.linear_recurrence
+    np.testing.assert_array_equal(run(x, a, 1).detach().numpy(), [[1, 2.5, 3], [4, 1, 8]])
+    np.testing.assert_array_equal(run(x, a, 1, True).detach().numpy(), [[32.5, 3.5, 3], [-3, -1, 6]])
+    np.testing.assert_array_equal(run(x, a, 0).detach().numpy(), [[1, 2, 3], [11, 3, 12]])
+    for dim in (0, 1):
+        for reverse in (False, True):
+            assert tp.autograd.gradcheck(lambda p, q, d=dim, r=reverse: run(p, q, d, r), (x, a))
+            assert tp.autograd.gradgradcheck(lambda p, q, d=dim, r=reverse: run(p, q, d, r), (x, a))
+    with pytest.raises(ValueError, match="linear_recurrence: input is float64 \\[2, 3\\], factor float64 \\[3\\]"):
+        run(x, a[0], 1)
+
+
+def test_gradients_of_long_running_folds_take_memory_of_one_line() -> None:
+    """100,000 elements: a table of all pairs would be 80 GB."""
+    n = 100_000
+    values = 1 + 0.01 * np.cos(np.arange(n, dtype=np.float64))
+    weight = np.sin(np.arange(n, dtype=np.float64))
+    x = tp.tensor(values, requires_grad=True)
+    tp.cumprod(x, 0).backward(tp.tensor(weight))
+    want = np.cumsum((weight * np.cumprod(values))[::-1])[::-1] / values
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6, atol=1e-6 * np.abs(want).max())
+    x = tp.tensor(values, requires_grad=True)
+    out = tp.logcumsumexp(x, 0)
+    out.backward(tp.tensor(weight))
+    want = np.exp(values) * np.cumsum((weight * np.exp(-out.detach().numpy()))[::-1])[::-1]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6, atol=1e-9)
+
+
+def test_gradients_of_running_folds_at_zeros_and_infinities() -> None:
+    x = tp.tensor([2.0, 0.0, 3.0, 0.0, 5.0], dtype=tp.float64, requires_grad=True)
+    tp.cumprod(x, 0).backward(tp.tensor([1.0, 10.0, 100.0, 1000.0, 10000.0], dtype=tp.float64))
+    np.testing.assert_array_equal(x.grad.numpy(), [1.0, 2 * 10 + 6 * 100.0, 0.0, 0.0, 0.0])
+    x = tp.tensor([-np.inf, 0.0, -np.inf, 1.0], dtype=tp.float64, requires_grad=True)
+    tp.logcumsumexp(x, 0).sum().backward()
+    part = 1 / (1 + np.e)
+    np.testing.assert_allclose(x.grad.numpy(), [0.0, 2 + part, 0.0, 1 - part], rtol=1e-15)
+    for op in (tp.cumprod, tp.logcumsumexp):
+        x = tp.tensor(3.0, requires_grad=True)
+        op(x, 0).backward(tp.tensor(2.0))
+        assert x.grad.item() == 2.0
+        x = tp.zeros(0, 3, requires_grad=True)
+        op(x, 1).sum().backward()
+        assert x.grad.shape == (0, 3)

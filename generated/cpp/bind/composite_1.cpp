@@ -656,6 +656,26 @@ PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return eigh_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// embedding_masked
+constexpr Param kEmbeddingMaskedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"padding_idx", Kind::OptInt},
+};
+const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
+
+PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("embedding_masked", [&]() -> PyObject* {
+    const Spec& spec = kEmbeddingMaskedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return embedding_masked_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -938,6 +958,16 @@ PyMethodDef functions_internal[] = {
      "  g_vectors: Tensor\n"
      "  values: Tensor\n"
      "  vectors: Tensor"},
+    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
+     "embedding_masked(input, weight, padding_idx)\n"
+     "--\n"
+     "\n"
+     "Picked rows with those of the padding index set to zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  padding_idx: int or None"},
     {},
 };
 

@@ -128,6 +128,27 @@ PyObject* cumsum_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   });
 }
 
+// linear_recurrence
+constexpr Param kLinearRecurrenceSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"factor", Kind::Tensor},
+    {"dim", Kind::Int},
+    {"reverse", Kind::Bool, true},
+};
+const Spec kLinearRecurrenceSpec{"linear_recurrence", "linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor out", kLinearRecurrenceSpecParams};
+
+PyObject* linear_recurrence_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("linear_recurrence", [&]() -> PyObject* {
+    const Spec& spec = kLinearRecurrenceSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::linear_recurrence(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2), to_bool(spec, a, 3, false))), spec, a);
+  });
+}
+PyObject* linear_recurrence_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return linear_recurrence_call(nullptr, args, nargs, kwnames);
+}
+
 // logcumsumexp
 constexpr Param kLogcumsumexpSpecParams[] = {
     {"input", Kind::Tensor},
@@ -218,6 +239,26 @@ PyMethodDef functions_top[] = {
     {},
 };
 
+PyMethodDef functions_internal[] = {
+    {"linear_recurrence", fast(linear_recurrence_function), METH_FASTCALL | METH_KEYWORDS,
+     "linear_recurrence(input, factor, dim, reverse=False)\n"
+     "--\n"
+     "\n"
+     "Each element plus its factor times the result before it along dim, or after it where\n"
+     "reverse.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  factor: Tensor\n"
+     "  dim: int\n"
+     "  reverse: bool, default False\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = linear_recurrence(g, conj(roll(factor, where(reverse, 1, -1), dim)), dim, not reverse)\n"
+     "  gradient of factor = linear_recurrence(g, conj(roll(factor, where(reverse, 1, -1), dim)), dim, not reverse) * conj(one_before(out, dim, reverse))"},
+    {},
+};
+
 PyMethodDef methods[] = {
     {"cummax", fast(cummax_method), METH_FASTCALL | METH_KEYWORDS,
      "cummax($self, dim)\n"
@@ -299,6 +340,7 @@ PyMethodDef methods[] = {
 
 void register_scan(Registry& r) {
   r.add("", functions_top);
+  r.add("internal", functions_internal);
   r.add_methods(methods);
 }
 

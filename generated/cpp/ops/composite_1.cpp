@@ -49,8 +49,6 @@ Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, 
 TensorRef cross_entropy_index_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& target,
     const TensorRef& weight, const TensorRef& logsumexp, const TensorRef& total_weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing);
-Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
-TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage det(const Storage& A);
 TensorRef det(const TensorRef& A);
 Storage detach(const Storage& input);
@@ -59,8 +57,12 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
+Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
+TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim);
 Storage exclusive_prod(const Storage& input, std::int64_t dim);
 TensorRef exclusive_prod(const TensorRef& input, std::int64_t dim);
 Storage exp(const Storage& input);
@@ -86,6 +88,8 @@ Storage linalg_solve(const Storage& A, const Storage& B, bool left);
 TensorRef linalg_solve(const TensorRef& A, const TensorRef& B, bool left);
 std::array<Storage, 3> linalg_svd(const Storage& A, bool full_matrices);
 std::array<TensorRef, 3> linalg_svd(const TensorRef& A, bool full_matrices);
+Storage linear_recurrence(const Storage& input, const Storage& factor, std::int64_t dim, bool reverse);
+TensorRef linear_recurrence(const TensorRef& input, const TensorRef& factor, std::int64_t dim, bool reverse);
 Storage log_softmax(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef log_softmax(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage logical_and(const Storage& input, const Storage& other);
@@ -117,6 +121,8 @@ Storage refused(const Storage& A, std::string_view message);
 TensorRef refused(const TensorRef& A, std::string_view message);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage sign(const Storage& input);
 TensorRef sign(const TensorRef& input);
 Storage square(const Storage& input);
@@ -668,9 +674,8 @@ TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, c
 }
 
 // cumprod_backward(Tensor grad, Tensor input, int dim) -> Tensor slope
-//   rows = unsqueeze(movedim(input, dim, -1), -2)
-//   partial = triu(cumprod(where(eye(size(input, dim)) != 0, 1, rows), -1))
-//   slope = input if numel(input) == 0 else movedim(sum(unsqueeze(movedim(grad, dim, -1), -2) * partial, (-1,)), -1, dim)
+//   after = linear_recurrence(grad, roll(input, -1, dim), dim, True)
+//   slope = grad if numel(input) == 0 or ndim(input) == 0 else strong_mul(exclusive_cumprod(input, dim), after)
 
 namespace {
 constexpr OpSchema kCumprodBackwardSchema{"cumprod_backward",
@@ -678,13 +683,9 @@ constexpr OpSchema kCumprodBackwardSchema{"cumprod_backward",
 
 template <class V>
 V cumprod_backward_compose(const V& grad, const V& input, std::int64_t dim) {
-  const auto rows = unsqueeze(movedim(input, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-2));
-  const auto partial = triu(cumprod(where(ne(lift<V>(make_eye(size(input, dim), std::nullopt, std::nullopt)),
-      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(1))), rows), std::int64_t(-1), std::nullopt),
-      std::int64_t(0));
-  return (numel(input) == std::int64_t(0) ? V(input) : movedim(sum(mul(unsqueeze(movedim(grad, Dims{dim},
-      Dims{std::int64_t(-1)}), std::int64_t(-2)), partial), Dims{std::int64_t(-1)}, false, std::nullopt),
-      Dims{std::int64_t(-1)}, Dims{dim}));
+  const auto after = linear_recurrence(grad, roll(input, Dims{std::int64_t(-1)}, Dims{dim}), dim, true);
+  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(grad)
+      : strong_mul(exclusive_cumprod(input, dim), after));
 }
 }  // namespace
 
@@ -962,6 +963,27 @@ Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const S
 TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors) {
   return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
+
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
+
+namespace {
+constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
+    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
+  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
+      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
+}
+}  // namespace
+
+Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<Storage>(input, weight, padding_idx);
+}
+TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
 }
 
 }  // namespace ops

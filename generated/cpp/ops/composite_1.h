@@ -153,4 +153,9 @@ TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, 
 TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors);
 
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
+    std::optional<std::int64_t> padding_idx);
+
 }  // namespace tp::ops

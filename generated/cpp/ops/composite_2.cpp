@@ -29,8 +29,8 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage expand(const Storage& input, const Dims& size);
@@ -54,22 +54,18 @@ Storage lgamma(const Storage& input);
 TensorRef lgamma(const TensorRef& input);
 Storage linalg_solve_triangular(const Storage& A, const Storage& B, bool upper, bool left, bool unitriangular);
 TensorRef linalg_solve_triangular(const TensorRef& A, const TensorRef& B, bool upper, bool left, bool unitriangular);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
+Storage linear_recurrence(const Storage& input, const Storage& factor, std::int64_t dim, bool reverse);
+TensorRef linear_recurrence(const TensorRef& input, const TensorRef& factor, std::int64_t dim, bool reverse);
 Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
 Storage matmul(const Storage& input, const Storage& other);
 TensorRef matmul(const TensorRef& input, const TensorRef& other);
 Storage matrix_exp(const Storage& input);
 TensorRef matrix_exp(const TensorRef& input);
-Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
-TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-Storage ne(const Storage& input, const Storage& other);
-TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
@@ -80,6 +76,8 @@ Storage polygamma_of(const Storage& input, std::int64_t order);
 TensorRef polygamma_of(const TensorRef& input, std::int64_t order);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage select(const Storage& input, std::int64_t dim, std::int64_t index);
 TensorRef select(const TensorRef& input, std::int64_t dim, std::int64_t index);
 Storage stack(std::span<const Storage> tensors, std::int64_t dim);
@@ -102,27 +100,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
-
-namespace {
-constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
-    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
-  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
-      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
-}
-}  // namespace
-
-Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<Storage>(input, weight, padding_idx);
-}
-TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
-}
 
 // exclusive_cumprod(Tensor input, int dim) -> Tensor out
 //   first = ones_like(narrow(input, dim, 0, 1))
@@ -397,11 +374,10 @@ TensorRef linalg_solve_backward(const TensorRef& grad, const TensorRef& A, const
 }
 
 // logcumsumexp_backward(Tensor grad, Tensor input, Tensor output, int dim) -> Tensor slope
-//   rows = unsqueeze(movedim(input, dim, -1), -1)
-//   sums = unsqueeze(movedim(output, dim, -1), -2)
-//   kept = logical_and(triu(ones((size(input, dim), size(input, dim)), dtype(grad))) != 0, sums != -inf)
-//   weight = exp(where(kept, rows - sums, -inf))
-//   slope = input if numel(input) == 0 or ndim(input) == 0 else movedim(sum(conj(weight) * unsqueeze(movedim(grad, dim, -1), -2), (-1,)), -1, dim)
+//   sums = where(output == -inf, 0, output)
+//   decay = where(output == -inf, 0, exp(sums - roll(sums, -1, dim)))
+//   after = linear_recurrence(grad, conj(decay), dim, True)
+//   slope = grad if numel(input) == 0 or ndim(input) == 0 else conj(where(output == -inf, 0, exp(input - sums))) * after
 
 namespace {
 constexpr OpSchema kLogcumsumexpBackwardSchema{"logcumsumexp_backward",
@@ -409,16 +385,14 @@ constexpr OpSchema kLogcumsumexpBackwardSchema{"logcumsumexp_backward",
 
 template <class V>
 V logcumsumexp_backward_compose(const V& grad, const V& input, const V& output, std::int64_t dim) {
-  const auto rows = unsqueeze(movedim(input, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-1));
-  const auto sums = unsqueeze(movedim(output, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-2));
-  const auto kept = logical_and(ne(triu(ones<V>(Dims{size(input, dim), size(input, dim)}, dtype(grad)),
-      std::int64_t(0)), number<V>(Scalar(std::int64_t(0)))), ne(sums,
-      number<V>(Scalar(-std::numeric_limits<double>::infinity()))));
-  const auto weight = exp(where(kept, sub(rows, sums, Scalar(1)),
-      number<V>(Scalar(-std::numeric_limits<double>::infinity()))));
-  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(input)
-      : movedim(sum(mul(conj(weight), unsqueeze(movedim(grad, Dims{dim}, Dims{std::int64_t(-1)}), std::int64_t(-2))),
-      Dims{std::int64_t(-1)}, false, std::nullopt), Dims{std::int64_t(-1)}, Dims{dim}));
+  const auto sums = where(eq(output, number<V>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<V>(Scalar(std::int64_t(0))), output);
+  const auto decay = where(eq(output, number<V>(Scalar(-std::numeric_limits<double>::infinity()))),
+      number<V>(Scalar(std::int64_t(0))), exp(sub(sums, roll(sums, Dims{std::int64_t(-1)}, Dims{dim}), Scalar(1))));
+  const auto after = linear_recurrence(grad, conj(decay), dim, true);
+  return ((numel(input) == std::int64_t(0)) || (ndim(input) == std::int64_t(0)) ? V(grad) : mul(conj(where(eq(output,
+      number<V>(Scalar(-std::numeric_limits<double>::infinity()))), number<V>(Scalar(std::int64_t(0))), exp(sub(input,
+      sums, Scalar(1))))), after));
 }
 }  // namespace
 
@@ -708,6 +682,31 @@ TensorRef mvlgamma_(const TensorRef& input, std::int64_t p) {
   return input;
 }
 
+// one_before(Tensor input, int dim, bool reverse=False) -> Tensor out
+//   n = size(input, dim) - 1
+//   none = zeros_like(narrow(input, dim, 0, 1))
+//   out = cat([narrow(input, dim, 1, n), none], dim) if reverse else cat([none, narrow(input, dim, 0, n)], dim)
+
+namespace {
+constexpr OpSchema kOneBeforeSchema{"one_before",
+    "one_before(Tensor input, int dim, bool reverse=False) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V one_before_compose(const V& input, std::int64_t dim, bool reverse) {
+  const auto n = size(input, dim) - std::int64_t(1);
+  const auto none = zeros_like(narrow(input, dim, std::int64_t(0), std::int64_t(1)), std::nullopt);
+  return (reverse ? cat(std::vector<V>{narrow(input, dim, std::int64_t(1), n), none}, dim) : cat(std::vector<V>{none,
+      narrow(input, dim, std::int64_t(0), n)}, dim));
+}
+}  // namespace
+
+Storage one_before(const Storage& input, std::int64_t dim, bool reverse) {
+  return one_before_compose<Storage>(input, dim, reverse);
+}
+TensorRef one_before(const TensorRef& input, std::int64_t dim, bool reverse) {
+  return one_before_compose<TensorRef>(input, dim, reverse);
+}
+
 // pinv_backward(Tensor grad, Tensor A, Tensor P) -> Tensor slope
 //   ph = mH(P)
 //   gh = mH(grad)
@@ -749,6 +748,19 @@ V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input,
 
 Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
 TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
+
+// positive(Tensor input) -> Tensor out
+//   out = input
+
+namespace {
+constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V positive_compose(const V& input) { return input; }
+}  // namespace
+
+Storage positive(const Storage& input) { return on_tensors([&] { return positive(tensors_of(input)); }); }
+TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
 
 }  // namespace ops
 }  // namespace tp

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/recurrence.h"
 #include "kernels/scan.h"
 
 namespace tp {
@@ -23,6 +24,12 @@ TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& inde
 Storage logcumsumexp_backward(const Storage& grad, const Storage& input, const Storage& output, std::int64_t dim);
 TensorRef logcumsumexp_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& output,
     std::int64_t dim);
+Storage mul(const Storage& input, const Storage& other);
+TensorRef mul(const TensorRef& input, const TensorRef& other);
+Storage one_before(const Storage& input, std::int64_t dim, bool reverse);
+TensorRef one_before(const TensorRef& input, std::int64_t dim, bool reverse);
+Storage roll(const Storage& input, const Dims& shifts, const Dims& dims);
+TensorRef roll(const TensorRef& input, const Dims& shifts, const Dims& dims);
 Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
 TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 
@@ -339,6 +346,97 @@ GraphGradVec CumsumBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(cumsum_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor out
+//   vjp input = linear_recurrence(g, conj(roll(factor, where(reverse, 1, -1), dim)), dim, not reverse)
+//   vjp factor = linear_recurrence(g, conj(roll(factor, where(reverse, 1, -1), dim)), dim, not reverse) * conj(one_before(out, dim, reverse))
+//   saves: factor, out, reverse, dim
+
+namespace {
+
+template <class V>
+V linear_recurrence_vjp_input(const V& g, const V& factor, bool reverse, std::int64_t dim) {
+  return linear_recurrence(g, conj(roll(factor, Dims{(reverse ? std::int64_t(1) : std::int64_t(-1))}, Dims{dim})), dim,
+      !(reverse));
+}
+
+template <class V>
+V linear_recurrence_vjp_factor(const V& g, const V& factor, const V& out, bool reverse, std::int64_t dim) {
+  return mul(linear_recurrence(g, conj(roll(factor, Dims{(reverse ? std::int64_t(1) : std::int64_t(-1))}, Dims{dim})),
+      dim, !(reverse)), conj(one_before(out, dim, reverse)));
+}
+
+TP_COLD TensorRef linear_recurrence_batched(const TensorRef& input, const TensorRef& factor, std::int64_t dim,
+    bool reverse) {
+  batch::Leading in(LinearRecurrenceBackward::schema_v1, {input, factor});
+  in.lift_scalars();
+  const auto dim_ = in.dim(dim);
+  return in.wrap(ops::linear_recurrence(in[0], in[1], dim_, reverse));
+}
+
+TP_COLD void linear_recurrence_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& factor,
+    std::int64_t dim, bool reverse) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(factor)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(linear_recurrence_vjp_input<TensorRef>(g, wiring::primal(factor), reverse, dim),
+        input->sizes(), input->dtype());
+    if (tangents[1]) grads[1] = fit(linear_recurrence_vjp_factor<TensorRef>(g, wiring::primal(factor),
+        wiring::primal(out), reverse, dim), factor->sizes(), factor->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage linear_recurrence(const Storage& input, const Storage& factor, std::int64_t dim, bool reverse) {
+  check_dtype(LinearRecurrenceBackward::schema_v1, input, kHalfDtypes | kFloatDtypes | kComplexDtypes);
+  return kernels::linear_recurrence(LinearRecurrenceBackward::schema_v1, input, factor, dim, reverse);
+}
+TensorRef linear_recurrence(const TensorRef& input, const TensorRef& factor, std::int64_t dim, bool reverse) {
+  if (TP_UNLIKELY(batch::any(input, factor)))
+    return linear_recurrence_batched(input, factor, dim, reverse);
+  TensorRef out = wiring::result_of([&] { return linear_recurrence(input->storage(), factor->storage(), dim, reverse);
+      });
+  if (wiring::records(input, factor)) {
+    auto node = make_node<LinearRecurrenceBackward>();
+    LinearRecurrenceBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, factor);
+    back.reverse_ = reverse;
+    back.dim_ = dim;
+    back.save(0, factor);
+    wiring::attach(out, std::move(node));
+    if (back.next_edges()[1].node) back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &factor}))
+    wiring::each_level({&input, &factor}, {}, [&] { linear_recurrence_set_tangent(out, input, factor, dim, reverse); });
+  return out;
+}
+GradVec LinearRecurrenceBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linear_recurrence_vjp_input<Storage>(g, saved(0), reverse_, dim_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linear_recurrence_vjp_factor<Storage>(g, saved(0), saved(1), reverse_, dim_), input_shape(1),
+        input_dtype(1));
+  return grads;
+}
+GraphGradVec LinearRecurrenceBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(linear_recurrence_vjp_input<TensorRef>(g, saved_tensor(0), reverse_, dim_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(linear_recurrence_vjp_factor<TensorRef>(g, saved_tensor(0), saved_tensor(1), reverse_, dim_),
+        input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -79,6 +79,24 @@ class TP_API CumsumBackward final : public FuncOp<CumsumBackward, 1, 0> {
   TP_NODE_DISPOSE(CumsumBackward)
 };
 
+// linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor out
+class TP_API LinearRecurrenceBackward final : public FuncOp<LinearRecurrenceBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"linear_recurrence",
+      "linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "LinearRecurrenceBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"factor", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{1, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  bool reverse_ = false;
+  std::int64_t dim_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(LinearRecurrenceBackward)
+};
+
 // logcumsumexp(Tensor input, int dim) -> Tensor out
 class TP_API LogcumsumexpBackward final : public FuncOp<LogcumsumexpBackward, 1, 2> {
  public:
@@ -113,6 +131,10 @@ TP_API TensorRef cumprod_(const TensorRef& input, std::int64_t dim, std::optiona
 TP_API Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 TP_API TensorRef cumsum_(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+
+// linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor out
+TP_API Storage linear_recurrence(const Storage& input, const Storage& factor, std::int64_t dim, bool reverse);
+TP_API TensorRef linear_recurrence(const TensorRef& input, const TensorRef& factor, std::int64_t dim, bool reverse);
 
 // logcumsumexp(Tensor input, int dim) -> Tensor out
 TP_API Storage logcumsumexp(const Storage& input, std::int64_t dim);

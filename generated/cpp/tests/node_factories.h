@@ -228,6 +228,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"CumminBackward", &CumminBackward::schema_v1, []() -> NodeRef { return make_node<CumminBackward>(); }},
     {"CumprodBackward", &CumprodBackward::schema_v1, []() -> NodeRef { return make_node<CumprodBackward>(); }},
     {"CumsumBackward", &CumsumBackward::schema_v1, []() -> NodeRef { return make_node<CumsumBackward>(); }},
+    {"LinearRecurrenceBackward", &LinearRecurrenceBackward::schema_v1, []() -> NodeRef { return make_node<LinearRecurrenceBackward>(); }},
     {"LogcumsumexpBackward", &LogcumsumexpBackward::schema_v1, []() -> NodeRef { return make_node<LogcumsumexpBackward>(); }},
     {"CatBackward", &CatBackward::schema_v1, []() -> NodeRef { return make_node<CatBackward>(2); }},
     {"ConstantPadNdBackward", &ConstantPadNdBackward::schema_v1, []() -> NodeRef { return make_node<ConstantPadNdBackward>(); }},
