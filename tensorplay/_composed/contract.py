@@ -1,9 +1,13 @@
-"""Sums of products over named dimensions: einsum and tensordot, as batched matrix products."""
+"""Sums of products over named dimensions: einsum and tensordot, as batched matrix products.
+
+What is done depends on shapes alone: it is found once on stand-ins that record their calls, and kept.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import tensorplay as tp
@@ -11,6 +15,62 @@ import tensorplay as tp
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Tensor = Any
 Labels = list[str]
+
+
+class _Recorded:
+    """Stands for a tensor of a shape; what is called on it becomes a step: (function, operand, other or -1, argument)."""
+
+    def __init__(self, steps: list[tuple[Callable[..., Any], int, int, Any]], slot: int, shape: Sequence[int]) -> None:
+        self.steps, self.slot, self.shape, self.ndim = steps, slot, tuple(shape), len(shape)
+
+    def _then(self, f: Callable[..., Any], shape: Sequence[int], argument: Any, other: int = -1) -> _Recorded:
+        self.steps.append((f, self.slot, other, argument))
+        return _Recorded(self.steps, self.steps[0][1] + len(self.steps) - 2, shape)
+
+    def permute(self, order: list[int]) -> _Recorded:
+        if order == list(range(self.ndim)):
+            return self
+        return self._then(tp.Tensor.permute, [self.shape[i] for i in order], order)
+
+    def reshape(self, sizes: Sequence[int]) -> _Recorded:
+        return self if tuple(sizes) == self.shape else self._then(tp.Tensor.reshape, sizes, list(sizes))
+
+    def expand(self, sizes: Sequence[int]) -> _Recorded:
+        return self if tuple(sizes) == self.shape else self._then(tp.Tensor.expand, sizes, list(sizes))
+
+    def sum(self, dims: list[int]) -> _Recorded:
+        return self._then(tp.Tensor.sum, [n for i, n in enumerate(self.shape) if i not in dims], dims)
+
+    def diagonal(self, i: int, j: int) -> _Recorded:
+        shape = [n for k, n in enumerate(self.shape) if k not in (i, j)] + [self.shape[i]]
+        return self._then(lambda x, d: x.diagonal(0, *d), shape, (i, j))
+
+    def times(self, f: Callable[..., Any], other: _Recorded, shape: Sequence[int]) -> _Recorded:
+        return self._then(f, shape, None, other.slot)
+
+
+class _Plan:
+    """The steps from operands of some shapes to the result."""
+
+    def __init__(self, shapes: Sequence[Sequence[int]]) -> None:
+        # The first step only says where the results of steps begin.
+        self.steps: list[tuple[Callable[..., Any], int, int, Any]] = [(tp.Tensor.permute, len(shapes), -1, None)]
+        self.operands = [_Recorded(self.steps, i, shape) for i, shape in enumerate(shapes)]
+        self.result = 0
+
+    def done(self, x: _Recorded) -> _Plan:
+        self.result = x.slot
+        del self.steps[0]
+        if not self.steps:  # a tensor of its own all the same
+            self.steps.append((tp.Tensor.permute, x.slot, -1, list(range(x.ndim))))
+            self.result = len(self.operands)
+        return self
+
+    def run(self, operands: Sequence[Tensor]) -> Tensor:
+        values = list(operands)
+        for f, at, other, argument in self.steps:
+            values.append(f(values[at], argument) if other < 0 else f(values[at], values[other]))
+        return values[self.result]
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
@@ -26,8 +86,14 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
             raise TypeError(f"einsum: operand {i} must be a Tensor, not {type(x).__name__}")
     if not operands:
         raise ValueError("einsum: needs at least one operand")
-    inputs, out, wide = _parse(equation, operands)
-    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)]
+    return _einsum_plan(equation, tuple([x.shape for x in operands])).run(operands)
+
+
+@lru_cache(maxsize=1024)
+def _einsum_plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
+    plan = _Plan(shapes)
+    inputs, out, wide = _parse(equation, plan.operands)
+    terms = [_diagonals(x, labels) for x, labels in zip(plan.operands, inputs, strict=True)]
     sizes = _sizes(equation, terms)
     while len(terms) > 1:
         i, j = _next_pair(terms, sizes, out)
@@ -38,7 +104,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     x = x.permute([labels.index(c) for c in out if c in labels]) if labels else x
     if len(labels) < len(out):  # a name of the result in no operand was refused; broadcast names may be absent
         x = x.reshape([sizes[c] if c in labels else 1 for c in out])
-    return x.expand([sizes[c] for c in out]) if wide else x
+    return plan.done(x.expand([sizes[c] for c in out]) if wide else x)
 
 
 def _from_sublists(items: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
@@ -65,7 +131,7 @@ def _from_sublists(items: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     return equation, tuple(items[2 * k] for k in range(pairs))
 
 
-def _parse(equation: str, operands: Sequence[Tensor]) -> tuple[list[Labels], Labels, bool]:
+def _parse(equation: str, operands: Sequence[_Recorded]) -> tuple[list[Labels], Labels, bool]:
     """Labels of each operand and of the result; dots become the names 0, 1, ... counted from the last dimension."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -110,7 +176,7 @@ def _letters(equation: str, part: str) -> Labels:
     return names
 
 
-def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+def _diagonals(x: _Recorded, labels: Labels) -> tuple[_Recorded, Labels]:
     """A name that stands twice in an operand: its diagonal."""
     labels = list(labels)
     for c in dict.fromkeys(labels):
@@ -119,13 +185,13 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
             j = labels.index(c, i + 1)
             if x.shape[i] != x.shape[j]:
                 raise ValueError(f"einsum: '{c}' stands for sizes {x.shape[i]} and {x.shape[j]} of one operand")
-            x = x.diagonal(0, i, j)
+            x = x.diagonal(i, j)
             del labels[j], labels[i]
             labels.append(c)
     return x, labels
 
 
-def _sizes(equation: str, terms: Sequence[tuple[Tensor, Labels]]) -> dict[str, int]:
+def _sizes(equation: str, terms: Sequence[tuple[_Recorded, Labels]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for x, labels in terms:
         for c, n in zip(labels, x.shape, strict=True):
@@ -138,7 +204,7 @@ def _sizes(equation: str, terms: Sequence[tuple[Tensor, Labels]]) -> dict[str, i
     return sizes
 
 
-def _next_pair(terms: Sequence[tuple[Tensor, Labels]], sizes: dict[str, int], out: Labels) -> tuple[int, int]:
+def _next_pair(terms: Sequence[tuple[_Recorded, Labels]], sizes: dict[str, int], out: Labels) -> tuple[int, int]:
     """The two operands whose product is smallest, the first of several: a greedy order of contraction."""
     if len(terms) == 2:
         return 0, 1
@@ -154,14 +220,14 @@ def _next_pair(terms: Sequence[tuple[Tensor, Labels]], sizes: dict[str, int], ou
     return best[1], best[2]
 
 
-def _sum_out(x: Tensor, labels: Labels, kept: set[str]) -> tuple[Tensor, Labels]:
+def _sum_out(x: _Recorded, labels: Labels, kept: set[str]) -> tuple[_Recorded, Labels]:
     gone = [i for i, c in enumerate(labels) if c not in kept]
     return (x.sum(gone), [c for c in labels if c in kept]) if gone else (x, labels)
 
 
 def _pair(
-    a: Tensor, names_a: Labels, b: Tensor, names_b: Labels, kept: set[str], sizes: dict[str, int]
-) -> tuple[Tensor, Labels]:
+    a: _Recorded, names_a: Labels, b: _Recorded, names_b: Labels, kept: set[str], sizes: dict[str, int]
+) -> tuple[_Recorded, Labels]:
     """The product of two operands, summed over what only they have."""
     a, names_a = _sum_out(a, names_a, kept | set(names_b))
     b, names_b = _sum_out(b, names_b, kept | set(names_a))
@@ -169,8 +235,8 @@ def _pair(
     for c in [c for c in names_a if c in names_b and c not in kept]:
         i, j = names_a.index(c), names_b.index(c)
         if a.shape[i] != b.shape[j]:
-            a, names_a = (a.sum(i), [x for x in names_a if x != c])
-            b, names_b = (b.sum(j), [x for x in names_b if x != c])
+            a, names_a = (a.sum([i]), [x for x in names_a if x != c])
+            b, names_b = (b.sum([j]), [x for x in names_b if x != c])
     batch = [c for c in names_a if c in names_b and c in kept]
     summed = [c for c in names_a if c in names_b and c not in kept]
     only_a = [c for c in names_a if c not in names_b]
@@ -180,7 +246,8 @@ def _pair(
     if not summed:
         a = a.reshape([*a.shape, *(1,) * len(only_b)])
         b = b.reshape([*b.shape[: len(batch)], *(1,) * len(only_a), *b.shape[len(batch) :]])
-        return a * b, batch + only_a + only_b
+        shape = [max(m, n) if 0 not in (m, n) else 0 for m, n in zip(a.shape, b.shape, strict=True)]
+        return a.times(tp.mul, b, shape), batch + only_a + only_b
     wide = [sizes[c] for c in batch]
     a = a.expand([*wide, *a.shape[len(batch) :]])
     b = b.expand([*wide, *b.shape[len(batch) :]])
@@ -191,31 +258,41 @@ def _pair(
     columns = list(b.shape[len(b.shape) - len(only_b) :]) if only_b else []
     m, k = math.prod(rows), math.prod(columns)
     if batch:
-        x = tp.bmm(a.reshape([n, m, inner]), b.reshape([n, inner, k]))
+        x = a.reshape([n, m, inner]).times(tp.bmm, b.reshape([n, inner, k]), [n, m, k])
     else:
-        x = tp.mm(a.reshape([m, inner]), b.reshape([inner, k]))
+        x = a.reshape([m, inner]).times(tp.mm, b.reshape([inner, k]), [m, k])
     return x.reshape([*wide, *rows, *columns]), batch + only_a + only_b
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if isinstance(dims, tp.Tensor):
         dims = dims.tolist()
+    if not isinstance(dims, int):
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+        if len(left) != len(right):
+            raise ValueError(f"tensordot: {len(left)} dimensions of a and {len(right)} of b; they are summed in pairs")
+        dims = (tuple(left), tuple(right))
+    return _tensordot_plan(dims, a.shape, b.shape).run((a, b))
+
+
+@lru_cache(maxsize=1024)
+def _tensordot_plan(dims: Any, *shapes: tuple[int, ...]) -> _Plan:
+    plan = _Plan(shapes)
+    a, b = plan.operands
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):
             raise ValueError(f"tensordot: dims={dims} does not fit sizes {list(a.shape)} and {list(b.shape)}")
         left, right = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
-        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
-    if len(left) != len(right):
-        raise ValueError(f"tensordot: {len(left)} dimensions of a and {len(right)} of b; they are summed in pairs")
-    left, right = [_wrap("tensordot", d, a) for d in left], [_wrap("tensordot", d, b) for d in right]
+        left, right = [_wrap("tensordot", d, a) for d in dims[0]], [_wrap("tensordot", d, b) for d in dims[1]]
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
             if 1 not in (a.shape[i], b.shape[j]):
                 raise ValueError(
                     f"tensordot: dimension {i} of a has size {a.shape[i]}, dimension {j} of b size {b.shape[j]}"
                 )
-            a, b = a.sum(i, keepdim=True), b.sum(j, keepdim=True)
+            a = a.sum([i]).reshape([*a.shape[:i], 1, *a.shape[i + 1 :]])
+            b = b.sum([j]).reshape([*b.shape[:j], 1, *b.shape[j + 1 :]])
     rest_a = [i for i in range(a.ndim) if i not in left]
     rest_b = [j for j in range(b.ndim) if j not in right]
     sizes = [*(a.shape[i] for i in rest_a), *(b.shape[j] for j in rest_b)]
@@ -223,10 +300,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     rows, columns = math.prod(a.shape[i] for i in rest_a), math.prod(b.shape[j] for j in rest_b)
     x = a.permute(rest_a + left).reshape([rows, inner])
     y = b.permute(right + rest_b).reshape([inner, columns])
-    return tp.mm(x, y).reshape(sizes)
+    return plan.done(x.times(tp.mm, y, [rows, columns]).reshape(sizes))
 
 
-def _wrap(op: str, dim: int, x: Tensor) -> int:
+def _wrap(op: str, dim: int, x: _Recorded) -> int:
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise IndexError(f"{op}: dimension {dim} is out of range for sizes {list(x.shape)}")
     return dim % max(x.ndim, 1)
