@@ -18,7 +18,7 @@ Labels = list[str]
 
 
 class _Recorded:
-    """Stands for a tensor of a shape; what is called on it becomes a step: (function, operand, other or -1, argument)."""
+    """Stands for a tensor of a shape; a call on it becomes a step: (function, operand, other or -1, argument)."""
 
     def __init__(self, steps: list[tuple[Callable[..., Any], int, int, Any]], slot: int, shape: Sequence[int]) -> None:
         self.steps, self.slot, self.shape, self.ndim = steps, slot, tuple(shape), len(shape)
