@@ -125,6 +125,7 @@ TP_MATH float sigmoid(float x) {
   return 0x1p-64f / (TP_FMA(p, s, 0x1p-64f) + s);
 }
 
+#if TP_HAS_FMA
 // u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,
 // the rounding of u would otherwise show twice.
 TP_MATH float tanh(float x) {
@@ -138,6 +139,7 @@ TP_MATH float tanh(float x) {
   const float q = u / (u + 1.0f), small = TP_FMA(-u, q, u);
   return detail::with_sign(u < 0.5f ? small : q, x);
 }
+#endif  // without fused products 2.1 ulp: vecmath_f64.h has it
 
 // ---- logarithms ------------------------------------------------------------------------------------------------------
 

@@ -152,6 +152,9 @@ TP_MATH double tanh(double x) {
   const double q = u / (u + 1.0), small = TP_FMA(-u, q, u);
   return detail::with_sign(u < 0.5 ? small : q, x);
 }
+#if !TP_HAS_FMA
+TP_MATH float tanh(float x) { return float(tanh(double(x))); }
+#endif
 
 // exp(|x|) / 2 with the halving inside the scale, so that it overflows only where cosh does.
 namespace detail {
