@@ -100,6 +100,32 @@ def test_norm_at_the_origin_has_the_zero_subgradient():
         assert grads(lambda x, p=order: tp.linalg.vector_norm(x, p), leaf([0.0, 0.0])) == [[0.0, 0.0]]
 
 
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+def test_nan_at_any_place_of_a_row_wins_in_that_row_only(dtype):
+    for n in (5, 40, 131, 256):
+        x = tp.arange(n, dtype=dtype).repeat(n + 1, 1)
+        x[tp.arange(n), tp.arange(n)] = float("nan")
+        for f, number in ((tp.amax, n - 1), (tp.amin, 0)):
+            out = f(x, 1)
+            assert out[:-1].isnan().all() and out[-1].item() == number
+        assert x.argmax(1).tolist() == [*range(n), n - 1]
+
+
+def test_norms_of_floats_whose_squares_leave_their_range():
+    for v in (1e30, 1e-30):
+        x = tp.full((3, 300), v, dtype=tp.float32)
+        for dims in (0, 1, (0, 1)):
+            out = x.norm(dim=dims)
+            count = x.numel() // out.numel()
+            np.testing.assert_allclose(out.numpy(), v * math.sqrt(count), rtol=3e-7)
+
+
+def test_products_of_floats_pass_through_values_beyond_their_range():
+    x = tp.tensor([1e30, 1e-30], dtype=tp.float32).repeat(5)
+    for out in (x.prod(), x.repeat(3, 1).prod(1)[2], x.unsqueeze(1).repeat(1, 9).prod(0)[8], x.cumprod(0)[-1]):
+        np.testing.assert_allclose(out.item(), 1.0, rtol=1e-5)
+
+
 def test_deviation_of_one_element():
     x = leaf([5.0])
     assert math.isnan(x.std().item()) and math.isnan(grads(lambda x: x.std(), x)[0][0])

@@ -26,6 +26,7 @@ template <class T>
 struct Vector {
   typedef T V __attribute__((vector_size(TP_VECTOR_BYTES)));
   typedef T Unaligned __attribute__((vector_size(TP_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+  typedef T Half __attribute__((vector_size(TP_VECTOR_BYTES / 2), aligned(sizeof(T)), may_alias));
   static constexpr int lanes = TP_VECTOR_BYTES / int(sizeof(T));
 };
 template <class T>
@@ -38,6 +39,15 @@ TP_FORCE Vec<T> load(const T* p) {
 template <class T>
 TP_FORCE void store(T* p, Vec<T> v) {
   *reinterpret_cast<typename Vector<T>::Unaligned*>(p) = v;
+}
+
+// As many elements as A has lanes; floats become doubles.
+template <class A, class T>
+TP_FORCE Vec<A> load_as(const T* p) {
+  if constexpr (__is_same(A, T))
+    return load(p);
+  else
+    return __builtin_convertvector(*reinterpret_cast<const typename Vector<T>::Half*>(p), Vec<A>);
 }
 
 }  // namespace TP_ISA
