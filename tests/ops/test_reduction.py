@@ -61,6 +61,21 @@ def test_cumprod_with_zeros():
     assert tp.autograd.gradgradcheck(lambda x: x.cumprod(0), (leaf([2.0, 0.0, 3.0]),))
 
 
+@pytest.mark.parametrize("shape", [(1, 40), (3, 21), (37, 20), (18, 7, 5)])
+def test_scans_along_every_dimension_with_ties_and_nans(shape):
+    a = np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32)
+    a[0, -1], a[-1, 2] = np.nan, np.nan
+    for d in range(a.ndim):
+        values, places = tp.cummax(tp.tensor(a), d)
+        np.testing.assert_array_equal(values.numpy(), np.maximum.accumulate(a, d))
+        # The latest of equals and of nans.
+        here = np.expand_dims(np.arange(a.shape[d]), tuple(range(1, a.ndim - d)))
+        last = np.where((a == values.numpy()) | np.isnan(a), here, 0)
+        np.testing.assert_array_equal(places.numpy(), np.maximum.accumulate(last, d))
+        np.testing.assert_array_equal(tp.cumprod(tp.tensor(a), d).numpy(), np.cumprod(a.astype(float), d).astype(a.dtype))
+        np.testing.assert_array_equal(tp.cumsum(tp.tensor(a), d).numpy(), np.cumsum(a, d))
+
+
 def test_ties_share_and_indices_take_all():
     assert grads(lambda x: x.max(), leaf([2.0, 1.0, 2.0])) == [[0.5, 0.0, 0.5]]
     assert grads(lambda x: x.amin(0), leaf([1.0, 1.0, 2.0])) == [[0.5, 0.5, 0.0]]
