@@ -267,7 +267,8 @@ Storage vector_norm(const OpSchema& op, const Storage& given, const Scalar& ord,
     call.kernel = p > 0 ? &extremes->max[int(Compute::F64)] : &extremes->min[int(Compute::F64)];
     call.map = &folds->abs_f64;
   } else if (p == 1) {
-    call.kernel = is_wide(input, out) ? &folds->abs_sum_f64 : &folds->abs_sum_f32;
+    call.kernel = &folds->sum_f64;
+    call.map = &folds->abs_f64;
   } else if (p == 2) {
     call.kernel = is_wide(input, out) ? &folds->norm_f64 : &folds->norm_f32;
   } else {

@@ -50,7 +50,6 @@ struct ReduceTable {
   FoldKernel logsumexp_f32, logsumexp_f64;
   FoldKernel root_f64;  // sum, then its square root
   FoldKernel norm_f32, norm_f64;  // of squares: sum, then its square root
-  FoldKernel abs_sum_f32, abs_sum_f64;  // of magnitudes
   FoldKernel power_f64;  // sum, then its 1/param-th power
   BlockMap power_abs_f64, abs_f64, abs_c128;
   BlockMap nan_to_zero_f32, nan_to_zero_f64;

@@ -12,28 +12,10 @@ constexpr int64_t kMaxCols = 1024;  // of one call to a cols kernel
 
 TP_FORCE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The lanes of a vector folded by halves: a chain of dependent steps would cost more than a short row itself.
-template <class T, int kBytes = TP_VECTOR_BYTES, class V, class F>
-TP_FORCE T fold_lanes(V v, F f) {
-  if constexpr (kBytes <= 16) {
-    constexpr int n = kBytes / int(sizeof(T));
-    T lanes[n];
-    for (int k = 0; k < n; ++k) lanes[k] = v[k];
-    for (int half = n / 2; half > 0; half /= 2)
-      for (int k = 0; k < half; ++k) lanes[k] = f(lanes[k], lanes[k + half]);
-    return lanes[0];
-  } else {
-    typedef T Half __attribute__((vector_size(kBytes / 2)));
-    Half half[2];
-    __builtin_memcpy(half, &v, kBytes);
-    return fold_lanes<T, kBytes / 2>(f(half[0], half[1]), f);
-  }
-}
-
 // ---- sums --------------------------------------------------------------------------------------------------------
 
 // What is summed of each element: other than itself, in double, as the squares of floats may leave their range.
-enum class Term { Itself, Square, Magnitude };
+enum class Term { Itself, Square };
 
 template <bool same, class T>
 struct WideOf {
@@ -51,8 +33,6 @@ template <Term term, class V>
 TP_FORCE V term_of(V v) {
   if constexpr (term == Term::Square)
     return v * v;
-  else if constexpr (term == Term::Magnitude)
-    return v < 0 ? -v : v;
   else
     return v;
 }
@@ -67,6 +47,7 @@ TP_FORCE Acc sum_of(const T* x, int64_t n) {
     const auto at = [x](int64_t k) { return term_of<term>(load_as<A>(x + k)); };
     Vec<A> a[8] = {};
     for (; i + 8 * L <= n; i += 8 * L)
+#pragma GCC unroll 8
       for (int k = 0; k < 8; ++k) a[k] += at(i + k * L);
     for (; i + L <= n; i += L) a[0] += at(i);
     a[0] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
@@ -133,6 +114,12 @@ TP_FORCE V extreme_number(V x, V best) {
   return (kMax ? x > best : x < best) ? x : best;
 }
 
+// Where neither is a nan: one instruction.
+template <class V>
+TP_FORCE auto ordered(V v, V w) {
+  return (v <= w) | (v >= w);
+}
+
 template <class T, bool kMax>
 TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
   constexpr int L = Vector<T>::lanes;
@@ -142,10 +129,9 @@ TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
     for (int k = 0; k < 4; ++k) a[k] = load(x);
     // Among numbers; nans are counted beside, two vectors by one comparison.
     auto numbers = a[0] == a[0];
-    const auto ordered = [](Vec<T> v, Vec<T> w) { return (v <= w) | (v >= w); };
     for (; i + 4 * L <= n; i += 4 * L) {
-      Vec<T> v[4];
-      for (int k = 0; k < 4; ++k) v[k] = load(x + i + k * L);
+      const Vec<T> v[4] = {load(x + i), load(x + i + L), load(x + i + 2 * L), load(x + i + 3 * L)};
+#pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) a[k] = extreme_number<kMax>(v[k], a[k]);
       if constexpr (kHasNan<T>) numbers &= ordered(v[0], v[1]) & ordered(v[2], v[3]);
     }
@@ -168,14 +154,25 @@ TP_FORCE T extreme_of(const T* x, int64_t n, T best) {
 
 template <class T, bool kMax>
 TP_FORCE void extreme_rows(T* __restrict best, const T* x, int64_t stride, int64_t rows, int64_t cols) {
+  constexpr int L = Vector<T>::lanes;
   int64_t r = 0;
   for (; r + 8 <= rows; r += 8) {
     const T* p = x + r * stride;
-    for (int64_t c = 0; c < cols; ++c) {
-      T b = extreme<T, kMax>(p[c], best[c]);
-      for (int k = 1; k < 8; ++k) b = extreme<T, kMax>(p[c + k * stride], b);
-      best[c] = b;
+    int64_t c = 0;
+    for (; c + L <= cols; c += L) {
+      Vec<T> b = load(best + c);
+      auto numbers = b == b;
+#pragma GCC unroll 4
+      for (int k = 0; k < 8; k += 2) {
+        const Vec<T> v = load(p + c + k * stride), w = load(p + c + (k + 1) * stride);
+        b = extreme_number<kMax>(w, extreme_number<kMax>(v, b));
+        if constexpr (kHasNan<T>) numbers &= ordered(v, w);
+      }
+      if constexpr (kHasNan<T>) b = numbers ? b : Vec<T>{} + T(__builtin_nan(""));
+      store(best + c, b);
     }
+    for (; c < cols; ++c)
+      for (int k = 0; k < 8; ++k) best[c] = extreme<T, kMax>(p[c + k * stride], best[c]);
   }
   for (; r < rows; ++r)
     for (int64_t c = 0; c < cols; ++c) best[c] = extreme<T, kMax>(x[r * stride + c], best[c]);

@@ -22,8 +22,8 @@ TP_FORCE void add_exactly(double& sum, double& carry, double v) {
 enum class After { Nothing, Mean, Root, Power };
 
 // `term` of each element is summed: in the block's own type where that is the element, in double otherwise.
-template <class T, After after, Term term = Term::Itself>
-struct Sum {
+template <class T, Term term>
+struct Sums {
   using A = Wide<term, T>;
   static double* sums(Accumulators a) { return reinterpret_cast<double*>(a.base); }
   static double* carries(Accumulators a) { return reinterpret_cast<double*>(a.base) + a.capacity; }
@@ -53,10 +53,15 @@ struct Sum {
       carries(a)[i] += carries(b)[i];
     }
   }
+};
+
+template <class T, After after, Term term = Term::Itself>
+struct Sum {
+  using S = Sums<T, term>;
   static void finish(char* out_, Accumulators a, int64_t n, double count, double param) {
     double* out = reinterpret_cast<double*>(out_);
     for (int64_t i = 0; i < n; ++i) {
-      const double total = sums(a)[i] + carries(a)[i];
+      const double total = S::sums(a)[i] + S::carries(a)[i];
       if constexpr (after == After::Nothing)
         out[i] = total;
       else if constexpr (after == After::Mean)
@@ -67,7 +72,9 @@ struct Sum {
         out[i] = pow(total, 1 / param);
     }
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, rows, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) {
+    return {d, Dtype::F64, 16, S::init, S::rows, S::cols, S::merge, finish};
+  }
 };
 
 struct SumInt {
@@ -119,6 +126,7 @@ struct Prod {
         Vec<A> p[4];
         for (int k = 0; k < 4; ++k) p[k] = load_as<A>(x + k * L);
         for (i = 4 * L; i + 4 * L <= n; i += 4 * L)
+#pragma GCC unroll 4
           for (int k = 0; k < 4; ++k) p[k] *= load_as<A>(x + i + k * L);
         p[0] = (p[0] * p[1]) * (p[2] * p[3]);
         total = fold_lanes<A>(p[0], [](auto v, auto w) { return v * w; });
@@ -151,8 +159,8 @@ struct Prod {
 // ---- variance ----------------------------------------------------------------------------------------------------
 
 // Mean and sum of squared deviations of each block, two passes over it in cache; blocks are combined in double.
-template <class T, bool kRoot>
-struct Variance {
+template <class T>
+struct Deviations {
   static double* counts(Accumulators a) { return reinterpret_cast<double*>(a.base); }
   static double* means(Accumulators a) { return counts(a) + a.capacity; }
   static double* squares(Accumulators a) { return counts(a) + 2 * a.capacity; }
@@ -180,6 +188,7 @@ struct Variance {
       if (k >= 4 * L) {
         Vec<T> s[4] = {}, q[4] = {};
         for (; j + 4 * L <= k; j += 4 * L)
+#pragma GCC unroll 4
           for (int v = 0; v < 4; ++v) {
             const Vec<T> d = load(p + j + v * L) - mean;
             s[v] += d;
@@ -240,16 +249,23 @@ struct Variance {
       if (counts(b)[i] != 0)
         combine(counts(a)[i], means(a)[i], squares(a)[i], counts(b)[i], means(b)[i], squares(b)[i]);
   }
+};
+
+template <class T, bool kRoot>
+struct Variance {
+  using D = Deviations<T>;
   static void finish(char* out_, Accumulators a, int64_t n, double count, double correction) {
     double* out = reinterpret_cast<double*>(out_);
     const double freedom = count - correction > 0 ? count - correction : 0;
     for (int64_t i = 0; i < n; ++i) {
       // A rounding below zero counts as zero; nan stays.
-      const double m2 = squares(a)[i] < 0 ? 0 : squares(a)[i];
+      const double m2 = D::squares(a)[i] < 0 ? 0 : D::squares(a)[i];
       out[i] = kRoot ? sqrt(m2 / freedom) : m2 / freedom;
     }
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 24, init, rows, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) {
+    return {d, Dtype::F64, 24, D::init, D::rows, D::cols, D::merge, finish};
+  }
 };
 
 // ---- logsumexp ---------------------------------------------------------------------------------------------------
@@ -372,8 +388,6 @@ extern const ReduceTable reduce_table = {
     .root_f64 = Sum<double, After::Root>::kernel(Dtype::F64),
     .norm_f32 = Sum<float, After::Root, Term::Square>::kernel(Dtype::F32),
     .norm_f64 = Sum<double, After::Root, Term::Square>::kernel(Dtype::F64),
-    .abs_sum_f32 = Sum<float, After::Nothing, Term::Magnitude>::kernel(Dtype::F32),
-    .abs_sum_f64 = Sum<double, After::Nothing, Term::Magnitude>::kernel(Dtype::F64),
     .power_f64 = Sum<double, After::Power>::kernel(Dtype::F64),
     .power_abs_f64 = {Dtype::F64, Dtype::F64, power_abs},
     .abs_f64 = {Dtype::F64, Dtype::F64, absolute},

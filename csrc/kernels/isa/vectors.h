@@ -50,5 +50,23 @@ TP_FORCE Vec<A> load_as(const T* p) {
     return __builtin_convertvector(*reinterpret_cast<const typename Vector<T>::Half*>(p), Vec<A>);
 }
 
+// The lanes of a vector folded by halves: a chain of dependent steps would cost more than a short row itself.
+template <class T, int kBytes = TP_VECTOR_BYTES, class V, class F>
+TP_FORCE T fold_lanes(V v, F f) {
+  if constexpr (kBytes <= 16) {
+    constexpr int n = kBytes / int(sizeof(T));
+    T lanes[n];
+    for (int k = 0; k < n; ++k) lanes[k] = v[k];
+    for (int half = n / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) lanes[k] = f(lanes[k], lanes[k + half]);
+    return lanes[0];
+  } else {
+    typedef T Half __attribute__((vector_size(kBytes / 2)));
+    Half half[2];
+    __builtin_memcpy(half, &v, kBytes);
+    return fold_lanes<T, kBytes / 2>(f(half[0], half[1]), f);
+  }
+}
+
 }  // namespace TP_ISA
 }  // namespace tp
