@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kColumns = 1024;  // outputs of one unit when rows are folded into a row of accumulators
 constexpr std::int64_t kRows = 256;  // outputs of one unit when each is folded along itself,
-constexpr std::int64_t kRowsElements = 16384;  // and elements of such a unit, unless a single output has more
+constexpr std::int64_t kRowsElements =
+    16384;  // and elements of each run of such a unit, unless one of a single output has more
 constexpr std::int64_t kStaged = 8192;  // elements of a staged tile of columns,
 constexpr std::int64_t kStagedRows = 2048;  // of rows: folded once, in the first cache
 constexpr std::int64_t kShortRun = 48;  // shorter runs are folded across outputs instead of along themselves
@@ -316,8 +317,9 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     // A tile of a wide block would leave no room for rows.
     f.width = std::min<std::int64_t>(f.kept.size[0], f.staged() ? 256 : kColumns);
   else if (f.kept.n > 0)
-    f.width = std::clamp<std::int64_t>((f.staged() ? kStagedRows : kRowsElements) / std::max<std::int64_t>(1, f.count),
-                                       1, std::min(f.kept.size[0], kRows));
+    f.width = std::clamp<std::int64_t>(
+        (f.staged() ? kStagedRows : kRowsElements) / std::max<std::int64_t>(1, f.folded.n ? f.folded.size[0] : 1), 1,
+        std::min(f.kept.size[0], kRows));
   f.run();
 }
 
