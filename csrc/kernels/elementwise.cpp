@@ -160,13 +160,14 @@ bool is_flat(const ElementwiseSpec& spec, std::span<const Storage* const> inputs
   return true;
 }
 
-// A layout other than row-major that all operands share is kept: transposed in, transposed out, at full speed.
+// A layout other than row-major is kept that all operands of the result's sizes share: transposed in, transposed out, at full
+// speed.
 Storage allocate_like(const Shape& sizes, Dtype dtype, std::span<const Storage* const> inputs) {
   Storage out = empty(sizes, dtype);
   const Storage* pattern = nullptr;
   for (const Storage* s : inputs) {
-    if (s->numel() == 1) continue;
-    if (s->is_contiguous() || !(s->sizes() == sizes)) return out;
+    if (!(s->sizes() == sizes)) continue;
+    if (s->is_contiguous()) return out;
     if (pattern && !(pattern->strides() == s->strides())) return out;
     pattern = s;
   }

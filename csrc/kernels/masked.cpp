@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/index_support.h"
+#include "kernels/scratch.h"
 
 namespace tp::kernels {
 namespace {
@@ -127,14 +128,36 @@ Storage bincount(const OpSchema& op, const Storage& input, const Storage& weight
   const Storage at = int64_index(op.name, input, "input");
   const std::int64_t* v = at.data<std::int64_t>();
   const std::int64_t n = at.numel();
-  std::int64_t bins = minlength;
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (TP_UNLIKELY(v[i] < 0)) value_error(op.name, ": input must not hold negative values, got ", v[i]);
-    bins = std::max(bins, v[i] + 1);
+  // As unsigned numbers the negative ones are the largest.
+  std::uint64_t most = 0, other = 0;
+  for (std::int64_t i = 0; i + 2 <= n; i += 2) {
+    most = std::max(most, std::uint64_t(v[i]));
+    other = std::max(other, std::uint64_t(v[i + 1]));
   }
+  if (n) most = std::max(most, std::uint64_t(v[n - 1]));
+  const auto largest = std::int64_t(std::max(most, other));
+  if (TP_UNLIKELY(largest < 0)) {
+    const std::int64_t* first = std::find_if(v, v + n, [](std::int64_t k) { return k < 0; });
+    value_error(op.name, ": input must not hold negative values, got ", *first);
+  }
+  const std::int64_t bins = n ? std::max(minlength, largest + 1) : minlength;
   if (!weights.defined()) {
     Storage out = zeros_storage(Shape{bins}, Dtype::I64);
-    for (std::int64_t i = 0; i < n; ++i) ++out.data<std::int64_t>()[v[i]];
+    std::int64_t* counts = out.data<std::int64_t>();
+    // Every other element has counts of its own, if they are few: one of a kind waits less often for the one before it.
+    constexpr std::int64_t kFewBins = 2048;
+    const bool apart = bins <= kFewBins && n >= 2 * bins;
+    const Scratch<std::int64_t> second(apart ? bins : 0);
+    std::int64_t* others = apart ? second.get() : counts;
+    if (apart) std::fill_n(others, bins, std::int64_t(0));
+    std::int64_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+      ++counts[v[i]];
+      ++others[v[i + 1]];
+    }
+    if (i < n) ++counts[v[i]];
+    if (apart)
+      for (std::int64_t b = 0; b < bins; ++b) counts[b] += others[b];
     return out;
   }
   if (TP_UNLIKELY(!(weights.sizes() == input.sizes())))

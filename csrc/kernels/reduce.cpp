@@ -173,7 +173,8 @@ Storage prod(const OpSchema& op, const Storage& input, std::optional<std::int64_
   const Dtype out = sum_dtype(input, dtype);
   const FoldKernel* kernel = is_complex(out) ? &folds->prod_c128
       : is_integral(out)                     ? &folds->prod_i64
-                                             : &folds->prod_f64;
+      : is_wide(input, out)                  ? &folds->prod_f64
+                                             : &folds->prod_f32;
   return fold({kernel}, input, dims, keepdim, out);
 }
 
@@ -245,8 +246,7 @@ Storage vector_norm(const OpSchema& op, const Storage& given, const Scalar& ord,
       const Storage pairs = as_pairs(input);
       Dims with_parts = dims;
       with_parts.push_back(input.dim());
-      FoldCall call{&folds->root_f64};
-      call.map = &folds->square_f64;
+      const FoldCall call{is_wide(pairs, out) ? &folds->norm_f64 : &folds->norm_f32};
       const Storage norm = fold(call, pairs, with_parts, false, out);
       return Storage(norm.block(), out, reduced_shape(input.sizes(), dims, keepdim));
     }
@@ -270,8 +270,7 @@ Storage vector_norm(const OpSchema& op, const Storage& given, const Scalar& ord,
     call.kernel = &folds->sum_f64;
     call.map = &folds->abs_f64;
   } else if (p == 2) {
-    call.kernel = &folds->root_f64;
-    call.map = &folds->square_f64;
+    call.kernel = is_wide(input, out) ? &folds->norm_f64 : &folds->norm_f32;
   } else {
     call.kernel = &folds->power_f64;
     call.param = call.map_param = p;

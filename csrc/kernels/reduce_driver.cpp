@@ -16,7 +16,11 @@ const ExtremeTable* const extremes = &TP_PICK_TABLE(extreme_table);
 namespace {
 
 constexpr std::int64_t kColumns = 1024;  // outputs of one unit when rows are folded into a row of accumulators
-constexpr std::int64_t kStaged = 8192;  // elements of a staged tile
+constexpr std::int64_t kRows = 256;  // outputs of one unit when each is folded along itself,
+constexpr std::int64_t kRowsElements =
+    16384;  // and elements of each run of such a unit, unless one of a single output has more
+constexpr std::int64_t kStaged = 8192;  // elements of a staged tile of columns,
+constexpr std::int64_t kStagedRows = 2048;  // of rows: folded once, in the first cache
 constexpr std::int64_t kShortRun = 48;  // shorter runs are folded across outputs instead of along themselves
 constexpr std::int64_t kChunk = 65536;  // elements a chunk of one output has at least
 constexpr std::int64_t kMaxChunks = 16;
@@ -113,7 +117,7 @@ struct Folder {
   Target out, index;
   const char* base;
   bool by_columns;
-  std::int64_t columns;  // width of a unit
+  std::int64_t width;  // outputs of a unit: neighbours along kept dimension 0
   std::int64_t count;  // elements folded into each output
 
   bool staged() const {
@@ -146,15 +150,11 @@ struct Folder {
     return at;
   }
 
-  // Folds positions [begin, end) of the folded dimensions into `acc`, for `cols` outputs from `from` on.
-  void fold(Accumulators acc, const StageBuffers& scratch, bool stages, const char* from, std::int64_t cols,
+  // Folds positions [begin, end) of the folded dimensions into `acc`, for `outputs` of them from `from` on.
+  void fold(Accumulators acc, const StageBuffers& scratch, bool stages, const char* from, std::int64_t outputs,
             std::int64_t begin, std::int64_t end) const {
     const std::int64_t run = folded.n ? folded.size[0] : 1, step = folded.n ? folded.in[0] : 0;
-    const std::int64_t col_stride = kept.n ? kept.in[0] : 0;
-    if (!by_columns && !stages && folded.n <= 1) {
-      kernel.row(acc, from + begin * step * staging_steps.item, end - begin, begin);
-      return;
-    }
+    const std::int64_t apart = kept.n ? kept.in[0] : 0;
     while (begin < end) {
       std::int64_t offset = (begin % run) * step, unused = 0;
       folded.locate(1, begin / run, offset, unused);
@@ -162,17 +162,17 @@ struct Folder {
       std::int64_t length = std::min(end - begin, run - begin % run);
       if (by_columns) {
         if (stages) {
-          length = std::min(length, std::max<std::int64_t>(1, kStaged / cols));
-          kernel.cols(acc, stage(scratch, at, step, col_stride, length, cols), cols, length, cols, begin);
+          length = std::min(length, std::max<std::int64_t>(1, kStaged / outputs));
+          kernel.cols(acc, stage(scratch, at, step, apart, length, outputs), outputs, length, outputs, begin);
         } else {
-          kernel.cols(acc, at, step, length, cols, begin);
+          kernel.cols(acc, at, step, length, outputs, begin);
         }
       } else {
         if (stages) {
-          length = std::min(length, kStaged);
-          kernel.row(acc, stage(scratch, at, 0, step, 1, length), length, begin);
+          length = std::min(length, std::max<std::int64_t>(1, kStagedRows / outputs));
+          kernel.rows(acc, stage(scratch, at, apart, step, outputs, length), length, outputs, length, begin);
         } else {
-          kernel.row(acc, at, length, begin);
+          kernel.rows(acc, at, apart, outputs, length, begin);
         }
       }
       begin += length;
@@ -188,71 +188,32 @@ struct Folder {
         kernel.finish(to, acc, n, double(count), call.param);
       } else {
         kernel.finish(results, acc, n, double(count), call.param);
+        const bool in_place = n == 1 || out_stride == 1;
         char* from = results;
-        if (out.convert) out.convert(from = converted, results, n);
-        staging->copy2d[copy2d_index(std::size_t(out.item))](to, from, {0, out_stride, 0, 1}, 1, n);
+        if (out.convert) out.convert(from = in_place ? to : converted, results, n);
+        if (from != to) staging->copy2d[copy2d_index(std::size_t(out.item))](to, from, {0, out_stride, 0, 1}, 1, n);
       }
     }
     if (index.data) staging->copy2d[3](index.data + out_offset * 8, acc.base, {0, out_stride, 0, 1}, 1, n);
   }
 
-  std::int64_t column_blocks() const { return kept.n && by_columns ? (kept.size[0] + columns - 1) / columns : 1; }
-  std::int64_t units() const {
-    if (!by_columns) return kept.numel();
-    return column_blocks() * (kept.n ? kept.numel() / kept.size[0] : 1);
-  }
+  std::int64_t blocks() const { return kept.n ? (kept.size[0] + width - 1) / width : 1; }
+  std::int64_t units() const { return kept.n ? blocks() * (kept.numel() / kept.size[0]) : 1; }
 
   struct Unit {
     const char* from;
-    std::int64_t out_offset, cols;
+    std::int64_t out_offset, outputs;
   };
   Unit unit(std::int64_t i) const {
-    std::int64_t in = 0, to = 0, cols = 1;
-    if (by_columns) {
-      const std::int64_t blocks = column_blocks(), first = i % blocks * columns;
-      if (kept.n) {
-        cols = std::min(columns, kept.size[0] - first);
-        in = first * kept.in[0];
-        to = first * kept.out[0];
-      }
-      kept.locate(1, i / blocks, in, to);
-    } else {
-      kept.locate(0, i, in, to);
-    }
-    return {base + in * staging_steps.item, to, cols};
-  }
-
-  // Outputs b to e, each folded along itself; results are converted and stored by the block, not one by one.
-  void fold_rows(const StageBuffers& scratch, bool stages, std::int64_t b, std::int64_t e) const {
-    constexpr std::int64_t kResults = 256;
-    const std::int64_t inner = kept.n ? kept.size[0] : 1, in_step = kept.n ? kept.in[0] * staging_steps.item : 0;
-    const std::int64_t out_step = kept.n ? kept.out[0] : 1;
-    const std::int64_t result_item = std::int64_t(item_size(kernel.result));
-    alignas(64) char memory[64], results[kResults * 16], converted[kResults * 16];
-    const Accumulators acc{memory, 1};
-    while (b < e) {
-      const std::int64_t k = std::min({kResults, e - b, inner - b % inner});
-      std::int64_t in = 0, to = 0;
-      kept.locate(0, b, in, to);
-      const char* from = base + in * staging_steps.item;
-      for (std::int64_t i = 0; i < k; ++i, from += in_step) {
-        kernel.init(acc, 1);
-        fold(acc, scratch, stages, from, 1, 0, count);
-        kernel.finish(results + i * result_item, acc, 1, double(count), call.param);
-      }
-      const char* values = results;
-      if (out.convert) {
-        out.convert(converted, results, k);
-        values = converted;
-      }
-      staging->copy2d[copy2d_index(std::size_t(out.item))](out.data + to * out.item, values, {0, out_step, 0, 1}, 1, k);
-      b += k;
-    }
+    if (!kept.n) return {base, 0, 1};
+    const std::int64_t n = blocks(), first = i % n * width;
+    std::int64_t in = first * kept.in[0], to = first * kept.out[0];
+    kept.locate(1, i / n, in, to);
+    return {base + in * staging_steps.item, to, std::min(width, kept.size[0] - first)};
   }
 
   void run() const {
     const std::int64_t n = units(), total = kept.numel() * count;
-    const std::int64_t width = by_columns ? columns : 1;
     const std::size_t acc_bytes = std::size_t(width) * std::size_t(kernel.acc_bytes);
     const bool stages = staged();
     modes::Unlocked unlocked(total >= kUnlockFrom);
@@ -262,15 +223,14 @@ struct Folder {
 
     if (chunks == 1) {
       const auto body = [&](std::int64_t b, std::int64_t e) {
-        const StageBuffers scratch(stages ? std::min(kStaged, width * count) : 0);
+        const StageBuffers scratch(stages ? std::min(by_columns ? kStaged : kStagedRows, width * count) : 0);
         alignas(64) char memory[kColumns * 24];
         const Accumulators acc{memory, width};
-        if (!by_columns && out.data && !index.data) return fold_rows(scratch, stages, b, e);
         for (std::int64_t i = b; i < e; ++i) {
           const Unit u = unit(i);
-          kernel.init(acc, u.cols);
-          fold(acc, scratch, stages, u.from, u.cols, 0, count);
-          write(acc, u.out_offset, u.cols);
+          kernel.init(acc, u.outputs);
+          fold(acc, scratch, stages, u.from, u.outputs, 0, count);
+          write(acc, u.out_offset, u.outputs);
         }
       };
       if (total < kParallelFrom)
@@ -285,21 +245,21 @@ struct Folder {
     const ScratchBytes memory(slot * std::size_t(n * chunks));
     char* slots = static_cast<char*>(memory.get());
     parallel_tiles(n * chunks, 1, [&](std::int64_t b, std::int64_t e) {
-      const StageBuffers scratch(stages ? std::min(kStaged, width * count) : 0);
+      const StageBuffers scratch(stages ? std::min(by_columns ? kStaged : kStagedRows, width * count) : 0);
       for (std::int64_t i = b; i < e; ++i) {
         const Unit u = unit(i / chunks);
         const std::int64_t from = i % chunks * length;
         const Accumulators acc{slots + slot * std::size_t(i), width};
-        kernel.init(acc, u.cols);
-        fold(acc, scratch, stages, u.from, u.cols, from, std::min(count, from + length));
+        kernel.init(acc, u.outputs);
+        fold(acc, scratch, stages, u.from, u.outputs, from, std::min(count, from + length));
       }
     });
     for (std::int64_t i = 0; i < n; ++i) {
       const Unit u = unit(i);
       const Accumulators acc{slots + slot * std::size_t(i * chunks), width};
       for (std::int64_t c = 1; c < chunks; ++c)
-        kernel.merge(acc, {slots + slot * std::size_t(i * chunks + c), width}, u.cols);
-      write(acc, u.out_offset, u.cols);
+        kernel.merge(acc, {slots + slot * std::size_t(i * chunks + c), width}, u.outputs);
+      write(acc, u.out_offset, u.outputs);
     }
   }
 };
@@ -321,13 +281,13 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     alignas(64) char memory_of_one[64], result[16];
     const Accumulators acc{memory_of_one, 1};
     kernel.init(acc, 1);
-    if (input.numel()) kernel.row(acc, input.raw(), input.numel(), 0);
+    if (input.numel()) kernel.rows(acc, input.raw(), 0, 1, input.numel(), 0);
     kernel.finish(result, acc, 1, double(input.numel()), call.param);
     staging->convert[int(kernel.result)][int(out->dtype())](out->raw(), result, 1);
     return;
   }
 
-  Folder f{call, kernel, {}, {}, {}, {}, {}, input.raw(), false, kColumns, 1};
+  Folder f{call, kernel, {}, {}, {}, {}, {}, input.raw(), false, 1, 1};
   f.staging_steps = {int(item_size(input.dtype())), call.via ? conversion(input.dtype(), *call.via) : nullptr,
                      conversion(memory, needed), call.map, call.map_param};
   const bool keepdim = shape->dim() == input.dim();
@@ -353,10 +313,13 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     const bool short_run = f.folded.n == 0 || (f.folded.size[0] < kShortRun && f.kept.size[0] >= 8);
     f.by_columns = inner_is_kept ? f.kept.size[0] >= 4 || short_run : short_run;
   }
-  if (f.by_columns) {
+  if (f.by_columns)
     // A tile of a wide block would leave no room for rows.
-    f.columns = std::min<std::int64_t>(f.kept.size[0], f.staged() ? 256 : kColumns);
-  }
+    f.width = std::min<std::int64_t>(f.kept.size[0], f.staged() ? 256 : kColumns);
+  else if (f.kept.n > 0)
+    f.width = std::clamp<std::int64_t>(
+        (f.staged() ? kStagedRows : kRowsElements) / std::max<std::int64_t>(1, f.folded.n ? f.folded.size[0] : 1), 1,
+        std::min(f.kept.size[0], kRows));
   f.run();
 }
 

@@ -21,8 +21,10 @@ struct FoldKernel {
   Dtype result;  // type `finish` writes
   int acc_bytes;  // of one output, all planes together
   void (*init)(Accumulators acc, std::int64_t n);
-  /// Folds n contiguous elements, the first of which has number `first`, into output 0.
-  void (*row)(Accumulators acc, const char* x, std::int64_t n, std::int64_t first);
+  /// Folds `rows` rows (distance row_stride elements) of n contiguous elements, the first of which has number `first`,
+  /// into outputs 0..rows-1.
+  void (*rows)(Accumulators acc, const char* x, std::int64_t row_stride, std::int64_t rows, std::int64_t n,
+               std::int64_t first);
   /// Folds `rows` rows (distance row_stride elements) of `cols` contiguous elements into outputs 0..cols-1.
   void (*cols)(Accumulators acc, const char* x, std::int64_t row_stride, std::int64_t rows, std::int64_t cols,
                std::int64_t first);
@@ -42,13 +44,14 @@ struct BlockMap {
 struct ReduceTable {
   FoldKernel sum_f32, sum_f64, sum_i64;
   FoldKernel mean_f32, mean_f64;
-  FoldKernel prod_f64, prod_i64, prod_c128;
+  FoldKernel prod_f32, prod_f64, prod_i64, prod_c128;
   FoldKernel var_f32, var_f64;  // param: correction; std takes the root
   FoldKernel std_f32, std_f64;
   FoldKernel logsumexp_f32, logsumexp_f64;
   FoldKernel root_f64;  // sum, then its square root
+  FoldKernel norm_f32, norm_f64;  // of squares: sum, then its square root
   FoldKernel power_f64;  // sum, then its 1/param-th power
-  BlockMap square_f64, power_abs_f64, abs_f64, abs_c128;
+  BlockMap power_abs_f64, abs_f64, abs_c128;
   BlockMap nan_to_zero_f32, nan_to_zero_f64;
   BlockMap is_number_f64;  // 1 or 0
 };

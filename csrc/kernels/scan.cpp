@@ -18,7 +18,8 @@ namespace {
 
 const ScanTable* const scans = &TP_PICK_TABLE(scan_table);
 
-constexpr std::int64_t kColumns = 256;  // neighbouring columns of one task
+constexpr std::int64_t kColumns = 256;  // neighbouring columns of one task,
+constexpr std::int64_t kManyLines = 16, kBundle = 4;  // or lines one behind the other, where there are many
 
 // A contiguous tensor seen as [outer, length, inner].
 struct Lines {
@@ -27,20 +28,43 @@ struct Lines {
     for (int d = 0; d < sizes.size(); ++d) (d < dim ? outer : d == dim ? length : inner) *= sizes[d];
   }
   std::int64_t numel() const { return outer * length * inner; }
+  /// From the beginning of a line to that of its neighbour.
+  std::int64_t apart() const { return inner == 1 ? length : 1; }
 };
 
-/// f(offset, columns): a bundle of neighbouring lines, the first of which begins at `offset`.
+/// f(offset, lines): a bundle of neighbouring lines, the first of which begins at `offset`.
 template <class F>
 void for_each_bundle(const Lines& l, double ns_per_element, const F& f) {
   if (l.numel() == 0) return;
-  const std::int64_t blocks = (l.inner + kColumns - 1) / kColumns;
+  const bool in_order = l.inner == 1;
+  const std::int64_t neighbours = in_order ? l.outer : l.inner, groups = in_order ? 1 : l.outer;
+  const std::int64_t width = !in_order ? kColumns : l.outer < kManyLines ? 1 : kBundle;
+  const std::int64_t blocks = (neighbours + width - 1) / width;
   modes::Unlocked unlocked(double(l.numel()) * ns_per_element > 50000);
-  const double ns = ns_per_element * double(l.length) * double(std::min(kColumns, l.inner));
-  parallel_tiles(l.outer * blocks, grain_for(ns), [&](std::int64_t b, std::int64_t e) {
+  const double ns = ns_per_element * double(l.length) * double(std::min(width, neighbours));
+  parallel_tiles(groups * blocks, grain_for(ns), [&](std::int64_t b, std::int64_t e) {
     for (std::int64_t i = b; i < e; ++i) {
-      const std::int64_t first = i % blocks * kColumns;
-      f(i / blocks * l.length * l.inner + first, std::min(kColumns, l.inner - first));
+      const std::int64_t first = i % blocks * width;
+      f(i / blocks * l.length * l.inner + first * l.apart(), std::min(width, neighbours - first));
     }
+  });
+}
+
+/// f(at, first): every element of the lines of a bundle, all lines abreast; `at` is its offset.
+template <class F>
+void for_each_element(const Lines& l, std::int64_t offset, std::int64_t lines, const F& f) {
+  const std::int64_t apart = l.apart();
+  for (std::int64_t r = 0; r < l.length; ++r)
+    for (std::int64_t c = 0; c < lines; ++c) f(offset + r * l.inner + c * apart, r);
+}
+
+/// The table's sums or products of a work type.
+void run(const RunningFn (&fns)[3], const Storage& out, const Storage& x, const Lines& l) {
+  const Dtype type = x.dtype();
+  const RunningFn fn = fns[type == Dtype::F32 ? 0 : type == Dtype::F64 ? 1 : 2];
+  const std::int64_t item = std::int64_t(item_size(type));
+  for_each_bundle(l, 0.5, [&](std::int64_t offset, std::int64_t lines) {
+    fn(out.raw() + offset * item, x.raw() + offset * item, l.length, l.inner, lines);
   });
 }
 
@@ -54,16 +78,47 @@ Storage as_reals(const Storage& s) {
   return Storage(s.block(), real_dtype(s.dtype()), sizes, contiguous_strides(sizes), 2 * s.offset());
 }
 
-template <class T>
 void running_product(const Storage& out, const Storage& x, const Lines& l) {
-  T* to = out.data<T>();
-  const T* from = x.data<T>();
-  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t cols) {
-    for (std::int64_t r = 0; r < l.length; ++r) {
-      const std::int64_t at = offset + r * l.inner;
-      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : to[c - l.inner] * from[c];
-    }
+  c128* to = out.data<c128>();
+  const c128* from = x.data<c128>();
+  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t lines) {
+    for_each_element(l, offset, lines, [&](std::int64_t at, std::int64_t r) {
+      to[at] = r == 0 ? from[at] : to[at - l.inner] * from[at];
+    });
   });
+}
+
+// Whether `now` becomes the extreme after `held`: it is no less extreme, or a nan.
+template <bool kMax, class T>
+bool takes(T now, T held) {
+  return int(kMax ? now >= held : now <= held) | int(now != now);
+}
+
+// Along a line in memory, blocks in which nothing is taken are filled at once.
+template <bool kMax, class T>
+void extreme_line(T* __restrict v, std::int64_t* __restrict place, const T* __restrict from, std::int64_t n) {
+  constexpr int kAtOnce = 8;
+  T held = from[0];
+  std::int64_t last = 0, i = 0;
+  const auto scalar = [&](std::int64_t end) {
+    for (; i < end; ++i) {
+      if (takes<kMax>(from[i], held)) held = from[i], last = i;
+      v[i] = held;
+      place[i] = last;
+    }
+  };
+  while (i + kAtOnce <= n) {
+    int taken = 0;
+    for (int k = 0; k < kAtOnce; ++k) taken |= takes<kMax>(from[i + k], held);
+    if (taken) {
+      scalar(i + kAtOnce);
+      continue;
+    }
+    for (int k = 0; k < kAtOnce; ++k) v[i + k] = held;
+    for (int k = 0; k < kAtOnce; ++k) place[i + k] = last;
+    i += kAtOnce;
+  }
+  scalar(n);
 }
 
 template <class T, bool kMax>
@@ -71,20 +126,17 @@ void running_extreme(const Storage& values, const Storage& index, const Storage&
   T* v = values.data<T>();
   std::int64_t* place = index.data<std::int64_t>();
   const T* from = x.data<T>();
-  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t cols) {
-    for (std::int64_t r = 0; r < l.length; ++r) {
-      const std::int64_t at = offset + r * l.inner;
-      for (std::int64_t c = at; c < at + cols; ++c) {
-        const T now = from[c];
-        bool take = r == 0;
-        if (!take) {
-          const T held = v[c - l.inner];
-          take = now != now || (held == held && (kMax ? now >= held : now <= held));
-        }
-        v[c] = take ? now : v[c - l.inner];
-        place[c] = take ? r : place[c - l.inner];
-      }
+  for_each_bundle(l, l.inner == 1 ? 0.5 : 1.5, [&](std::int64_t offset, std::int64_t lines) {
+    if (l.inner == 1) {
+      for (std::int64_t c = 0; c < lines; ++c, offset += l.length)
+        extreme_line<kMax>(v + offset, place + offset, from + offset, l.length);
+      return;
     }
+    for_each_element(l, offset, lines, [&](std::int64_t at, std::int64_t r) {
+      const bool take = r == 0 || takes<kMax>(from[at], v[at - l.inner]);
+      v[at] = take ? from[at] : v[at - l.inner];
+      place[at] = take ? r : place[at - l.inner];
+    });
   });
 }
 
@@ -127,11 +179,10 @@ template <class T>
 void running_log(const Storage& out, const Storage& x, const Lines& l) {
   T* to = out.data<T>();
   const T* from = x.data<T>();
-  for_each_bundle(l, 20, [&](std::int64_t offset, std::int64_t cols) {
-    for (std::int64_t r = 0; r < l.length; ++r) {
-      const std::int64_t at = offset + r * l.inner;
-      for (std::int64_t c = at; c < at + cols; ++c) to[c] = r == 0 ? from[c] : log_add(to[c - l.inner], from[c]);
-    }
+  for_each_bundle(l, 20, [&](std::int64_t offset, std::int64_t lines) {
+    for_each_element(l, offset, lines, [&](std::int64_t at, std::int64_t r) {
+      to[at] = r == 0 ? from[at] : log_add(to[at - l.inner], from[at]);
+    });
   });
 }
 
@@ -149,29 +200,25 @@ Storage cumsum(const OpSchema& op, const Storage& input, std::int64_t dim, std::
   const bool complex = is_complex(work);
   if (complex) l.inner *= 2;
   const Storage from = complex ? as_reals(x) : x, to = complex ? as_reals(out) : out;
-  const Dtype type = from.dtype();
-  const RunningSumFn fn = type == Dtype::F32 ? scans->sum_f32 : type == Dtype::F64 ? scans->sum_f64 : scans->sum_i64;
-  const std::int64_t item = std::int64_t(item_size(type));
-  for_each_bundle(l, 0.5, [&](std::int64_t offset, std::int64_t cols) {
-    fn(to.raw() + offset * item, from.raw() + offset * item, l.length, l.inner, cols);
-  });
+  run({scans->sum_f32, scans->sum_f64, scans->sum_i64}, to, from, l);
   return cast(out, out_dtype);
 }
 
 Storage cumprod(const OpSchema& op, const Storage& input, std::int64_t dim, std::optional<Dtype> dtype) {
   const Dtype out_dtype = result_dtype(input, dtype);
   const int d = wrap_dim(op.name, dim, input.dim());
-  // Products of narrow floats are carried in double, where they neither overflow nor vanish early.
-  const Dtype work = is_complex(out_dtype) ? Dtype::C128 : is_integral(out_dtype) ? Dtype::I64 : Dtype::F64;
+  const bool narrow = item_size(input.dtype()) <= 2 || input.dtype() == Dtype::F32;
+  const Dtype work = is_complex(out_dtype) ? Dtype::C128
+      : is_integral(out_dtype)             ? Dtype::I64
+      : narrow && out_dtype != Dtype::F64  ? Dtype::F32
+                                           : Dtype::F64;
   const Storage x = contiguous(cast(input, work));
   Storage out = empty(input.sizes(), work);
   const Lines l(input.sizes(), d);
   if (work == Dtype::C128)
-    running_product<c128>(out, x, l);
-  else if (work == Dtype::I64)
-    running_product<std::uint64_t>(out, x, l);
+    running_product(out, x, l);
   else
-    running_product<double>(out, x, l);
+    run({scans->prod_f32, scans->prod_f64, scans->prod_i64}, out, x, l);
   return cast(out, out_dtype);
 }
 

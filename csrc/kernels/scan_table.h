@@ -1,4 +1,4 @@
-// The table of running sums behind scan.h, compiled per instruction set. Knows raw memory only.
+// The table of running sums and products behind scan.h, compiled per instruction set. Knows raw memory only.
 #pragma once
 #include <cstdint>
 
@@ -6,11 +6,13 @@
 
 namespace tp {
 
-/// out[r][c] = x[0][c] + ... + x[r][c] for `rows` rows at distance `stride` (elements) and `cols` neighbouring columns.
-using RunningSumFn = void (*)(char* out, const char* x, std::int64_t rows, std::int64_t stride, std::int64_t cols);
+/// out[r][c] = x[0][c] + ... + x[r][c] (or their product) for `rows` rows at distance `stride` (elements) and `cols` neighbouring
+/// columns. At stride 1 a column is a line in memory, and the next one begins where it ends.
+using RunningFn = void (*)(char* out, const char* x, std::int64_t rows, std::int64_t stride, std::int64_t cols);
 
 struct ScanTable {
-  RunningSumFn sum_f32, sum_f64, sum_i64;
+  RunningFn sum_f32, sum_f64, sum_i64;
+  RunningFn prod_f32, prod_f64, prod_i64;
 };
 TP_DECLARE_TABLE(ScanTable, scan_table)
 

@@ -14,7 +14,7 @@ namespace tp::kernels {
 namespace {
 
 constexpr std::int64_t kStrip = 65536;        // bytes of a tile when an operand is transposed
-constexpr std::int64_t kDirectRow = 256;      // rows this long are not gathered into taller tiles
+constexpr std::int64_t kDirectRow = 256;      // rows this long are used where they lie
 constexpr std::int64_t kDirectBlock = 16384;  // elements of a block when nothing is staged
 constexpr std::size_t kAlign = 64;
 
@@ -50,10 +50,8 @@ TileShape strip_shape(const Walk& w, int item) {
 
 TileShape tile_shape(const Walk& w, bool staged) {
   const std::int64_t s0 = w.num_dims > 0 ? w.sizes[0] : 1, s1 = w.num_dims > 1 ? w.sizes[1] : 1;
-  if (!staged) return {1, std::min(s0, kDirectBlock)};
-  const std::int64_t cols = std::min(s0, kStage);
-  if (cols >= kDirectRow || cols < s0) return {1, cols};
-  return {std::min(s1, kStage / cols), cols};
+  const std::int64_t block = staged ? kStage : kDirectBlock, cols = std::min(s0, block);
+  return {std::min(s1, block / cols), cols};
 }
 
 // The position of one thread in the grid of tiles, and each operand's address there.
@@ -205,12 +203,15 @@ struct Runner {
     const bool direct = !ops[0].convert && stride(walk, 0, 0) == 1;
     if (direct && streamed) return stream_each_row(cursor, data, block, rows, cols);
     data[0] = direct ? cursor.at(0) : block;
-    char* row[kMaxOperands];
     std::int64_t step[kMaxOperands];
+    bool flat = true;
     for (std::size_t o = 0; o < ops.size(); ++o) {
-      row[o] = data[o];
       step[o] = data[o] == cursor.at(o) ? stride(walk, o, 1) * ops[o].item : cols * ops[o].block_item;
+      flat &= step[o] == cols * ops[o].block_item;
     }
+    if (flat) return loop(rows * cols, data, params);
+    char* row[kMaxOperands];
+    for (std::size_t o = 0; o < ops.size(); ++o) row[o] = data[o];
     for (std::int64_t r = 0; r < rows; ++r) {
       loop(cols, row, params);
       for (std::size_t o = 0; o < ops.size(); ++o) row[o] += step[o];

@@ -63,3 +63,11 @@ def test_statistics_count_small_tensors_too():
     assert after["in_use"] == before["in_use"] and after["peak"] >= during["in_use"]
     tp.memory.reset_peak()
     assert tp.memory.stats()["peak"] < during["in_use"]
+
+
+def test_what_is_broadcast_has_no_part_in_the_layout_of_a_result():
+    image = tp.ones(2, 8, 4, 3).contiguous().permute(0, 3, 1, 2)  # channels last
+    per_channel, row, m = tp.ones(1, 3, 1, 1), tp.ones(4), tp.ones(4, 6).t()
+    assert (image + per_channel).stride() == (per_channel * image).stride() == image.stride()
+    assert (m + row).stride() == (row - m).stride() == tp.where(m > 0, m, row).stride() == m.stride()
+    assert (tp.ones(6, 1) + row).is_contiguous() and (m + tp.ones(6, 4) + row).is_contiguous()

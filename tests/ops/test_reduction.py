@@ -61,6 +61,22 @@ def test_cumprod_with_zeros():
     assert tp.autograd.gradgradcheck(lambda x: x.cumprod(0), (leaf([2.0, 0.0, 3.0]),))
 
 
+@pytest.mark.parametrize("shape", [(1, 40), (3, 21), (37, 20), (18, 7, 5)])
+def test_scans_along_every_dimension_with_ties_and_nans(shape):
+    a = np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32)
+    a[0, -1], a[-1, 2] = np.nan, np.nan
+    for d in range(a.ndim):
+        values, places = tp.cummax(tp.tensor(a), d)
+        np.testing.assert_array_equal(values.numpy(), np.maximum.accumulate(a, d))
+        # The latest of equals and of nans.
+        here = np.expand_dims(np.arange(a.shape[d]), tuple(range(1, a.ndim - d)))
+        last = np.where((a == values.numpy()) | np.isnan(a), here, 0)
+        np.testing.assert_array_equal(places.numpy(), np.maximum.accumulate(last, d))
+        product = np.cumprod(a.astype(float), d).astype(a.dtype)
+        np.testing.assert_array_equal(tp.cumprod(tp.tensor(a), d).numpy(), product)
+        np.testing.assert_array_equal(tp.cumsum(tp.tensor(a), d).numpy(), np.cumsum(a, d))
+
+
 def test_ties_share_and_indices_take_all():
     assert grads(lambda x: x.max(), leaf([2.0, 1.0, 2.0])) == [[0.5, 0.0, 0.5]]
     assert grads(lambda x: x.amin(0), leaf([1.0, 1.0, 2.0])) == [[0.5, 0.5, 0.0]]
@@ -98,6 +114,32 @@ def test_norms(order):
 def test_norm_at_the_origin_has_the_zero_subgradient():
     for order in (1, 2, 3, math.inf):
         assert grads(lambda x, p=order: tp.linalg.vector_norm(x, p), leaf([0.0, 0.0])) == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+def test_nan_at_any_place_of_a_row_wins_in_that_row_only(dtype):
+    for n in (5, 40, 131, 256):
+        x = tp.arange(n, dtype=dtype).repeat(n + 1, 1)
+        x[tp.arange(n), tp.arange(n)] = float("nan")
+        for f, number in ((tp.amax, n - 1), (tp.amin, 0)):
+            out = f(x, 1)
+            assert out[:-1].isnan().all() and out[-1].item() == number
+        assert x.argmax(1).tolist() == [*range(n), n - 1]
+
+
+def test_norms_of_floats_whose_squares_leave_their_range():
+    for v in (1e30, 1e-30):
+        x = tp.full((3, 300), v, dtype=tp.float32)
+        for dims in (0, 1, (0, 1)):
+            out = x.norm(dim=dims)
+            count = x.numel() // out.numel()
+            np.testing.assert_allclose(out.numpy(), v * math.sqrt(count), rtol=3e-7)
+
+
+def test_products_of_floats_pass_through_values_beyond_their_range():
+    x = tp.tensor([1e30, 1e-30], dtype=tp.float32).repeat(5)
+    for out in (x.prod(), x.repeat(3, 1).prod(1)[2], x.unsqueeze(1).repeat(1, 9).prod(0)[8], x.cumprod(0)[-1]):
+        np.testing.assert_allclose(out.item(), 1.0, rtol=1e-5)
 
 
 def test_deviation_of_one_element():

@@ -11,8 +11,9 @@ struct Extreme {
   static void init(Accumulators a, int64_t n) {
     for (int64_t i = 0; i < n; ++i) bests(a)[i] = kMax ? lowest<T>() : highest<T>();
   }
-  static void row(Accumulators a, const char* x, int64_t n, int64_t) {
-    *bests(a) = extreme_of<T, kMax>(reinterpret_cast<const T*>(x), n, *bests(a));
+  static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    for (int64_t r = 0; r < rows; ++r) bests(a)[r] = extreme_of<T, kMax>(x + r * stride, n, bests(a)[r]);
   }
   static void cols(Accumulators a, const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t) {
     extreme_rows<T, kMax>(bests(a), reinterpret_cast<const T*>(x), stride, rows, cols);
@@ -23,7 +24,7 @@ struct Extreme {
   static void finish(char* out, Accumulators a, int64_t n, double, double) {
     for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, rows, cols, merge, finish}; }
 };
 
 template <int size>
@@ -74,16 +75,17 @@ struct ArgExtreme {
       bests(a)[i] = kMax ? lowest<T>() : highest<T>();
     }
   }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t first) {
+  static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t first) {
     const T* x = reinterpret_cast<const T*>(x_);
     constexpr int64_t block = 1024;
-    for (int64_t i = 0; i < n; i += block) {
-      const int64_t k = smaller(block, n - i);
-      const T best = extreme_of<T, kMax>(x + i, k, x[i]);
-      if (*places(a) >= 0 && !beats(best, *bests(a))) continue;
-      *bests(a) = best;
-      *places(a) = first + i + place_of(x + i, k, best);
-    }
+    for (int64_t r = 0; r < rows; ++r, x += stride)
+      for (int64_t i = 0; i < n; i += block) {
+        const int64_t k = smaller(block, n - i);
+        const T best = extreme_of<T, kMax>(x + i, k, x[i]);
+        if (places(a)[r] >= 0 && !beats(best, bests(a)[r])) continue;
+        bests(a)[r] = best;
+        places(a)[r] = first + i + place_of(x + i, k, best);
+      }
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t first) {
     const T* x = reinterpret_cast<const T*>(x_);
@@ -124,7 +126,7 @@ struct ArgExtreme {
   static void finish(char* out, Accumulators a, int64_t n, double, double) {
     for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = bests(a)[i];
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, d, 8 + sizeof(T), init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, d, 8 + sizeof(T), init, rows, cols, merge, finish}; }
 };
 
 }  // namespace

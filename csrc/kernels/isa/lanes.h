@@ -1,6 +1,7 @@
 // Sums and maxima of rows in fixed lanes, so that the compiler vectorises them without reordering licences and every
 // instruction set adds in the same order. Included by files of this folder only.
 #pragma once
+#include "kernels/isa/vectors.h"
 #include "kernels/vecmath.h"
 
 namespace tp {
@@ -11,10 +12,13 @@ inline constexpr int kLanes = 64;  // of the main loop
 inline constexpr int kTail = 16;   // of the padded tail
 
 template <class T>
-TP_MATH T fold_sum(T* acc) {
-  for (int w = kLanes / 2; w > 0; w /= 2)
-    for (int j = 0; j < w; ++j) acc[j] += acc[j + w];
-  return acc[0];
+TP_MATH T fold_sum(const T* acc) {
+  constexpr int L = Vector<T>::lanes;
+  Vec<T> v[kLanes / L];
+  for (int k = 0; k < kLanes / L; ++k) v[k] = load(acc + k * L);
+  for (int w = kLanes / L / 2; w > 0; w /= 2)
+    for (int k = 0; k < w; ++k) v[k] += v[k + w];
+  return fold_lanes<T>(v[0], [](auto a, auto b) { return a + b; });
 }
 template <class T>
 struct Range {

@@ -21,25 +21,28 @@ TP_FORCE void add_exactly(double& sum, double& carry, double v) {
 
 enum class After { Nothing, Mean, Root, Power };
 
-template <class T, After after>
-struct Sum {
+// `term` of each element is summed: in the block's own type where that is the element, in double otherwise.
+template <class T, Term term>
+struct Sums {
+  using A = Wide<term, T>;
   static double* sums(Accumulators a) { return reinterpret_cast<double*>(a.base); }
   static double* carries(Accumulators a) { return reinterpret_cast<double*>(a.base) + a.capacity; }
   static void init(Accumulators a, int64_t n) {
     for (int64_t i = 0; i < n; ++i) sums(a)[i] = carries(a)[i] = 0;
   }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
+  static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t) {
     const T* x = reinterpret_cast<const T*>(x_);
-    for (int64_t i = 0; i < n; i += kBlock)
-      add_exactly(*sums(a), *carries(a), sum_of<double>(x + i, smaller(kBlock, n - i)));
+    for (int64_t r = 0; r < rows; ++r, x += stride)
+      for (int64_t i = 0; i < n; i += kBlock)
+        add_exactly(sums(a)[r], carries(a)[r], sum_of<double, term>(x + i, smaller(kBlock, n - i)));
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
     const T* x = reinterpret_cast<const T*>(x_);
-    T tmp[kMaxCols];
+    A tmp[kMaxCols];
     double* s = sums(a);
     double* c = carries(a);
     for (int64_t r = 0; r < rows; r += kGroup) {
-      sum_rows(tmp, x + r * stride, stride, smaller(kGroup, rows - r), cols);
+      sum_rows<term>(tmp, x + r * stride, stride, smaller(kGroup, rows - r), cols);
 #pragma GCC ivdep
       for (int64_t i = 0; i < cols; ++i) add_exactly(s[i], c[i], double(tmp[i]));
     }
@@ -50,10 +53,15 @@ struct Sum {
       carries(a)[i] += carries(b)[i];
     }
   }
+};
+
+template <class T, After after, Term term = Term::Itself>
+struct Sum {
+  using S = Sums<T, term>;
   static void finish(char* out_, Accumulators a, int64_t n, double count, double param) {
     double* out = reinterpret_cast<double*>(out_);
     for (int64_t i = 0; i < n; ++i) {
-      const double total = sums(a)[i] + carries(a)[i];
+      const double total = S::sums(a)[i] + S::carries(a)[i];
       if constexpr (after == After::Nothing)
         out[i] = total;
       else if constexpr (after == After::Mean)
@@ -64,7 +72,9 @@ struct Sum {
         out[i] = pow(total, 1 / param);
     }
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) {
+    return {d, Dtype::F64, 16, S::init, S::rows, S::cols, S::merge, finish};
+  }
 };
 
 struct SumInt {
@@ -72,8 +82,9 @@ struct SumInt {
   static void init(Accumulators a, int64_t n) {
     for (int64_t i = 0; i < n; ++i) sums(a)[i] = 0;
   }
-  static void row(Accumulators a, const char* x, int64_t n, int64_t) {
-    *sums(a) += sum_of<uint64_t>(reinterpret_cast<const uint64_t*>(x), n);
+  static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t) {
+    const uint64_t* x = reinterpret_cast<const uint64_t*>(x_);
+    for (int64_t r = 0; r < rows; ++r) sums(a)[r] += sum_of<uint64_t>(x + r * stride, n);
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
     const uint64_t* x = reinterpret_cast<const uint64_t*>(x_);
@@ -88,64 +99,68 @@ struct SumInt {
   static void finish(char* out, Accumulators a, int64_t n, double, double) {
     for (int64_t i = 0; i < n; ++i) reinterpret_cast<uint64_t*>(out)[i] = sums(a)[i];
   }
-  static constexpr FoldKernel kernel() { return {Dtype::I64, Dtype::I64, 8, init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel() { return {Dtype::I64, Dtype::I64, 8, init, rows, cols, merge, finish}; }
 };
 
 // ---- products ----------------------------------------------------------------------------------------------------
 
-template <class T>
+// Carried in A: products of floats in double, where they neither overflow nor vanish early.
+template <class T, class A = T>
 struct Prod {
-  static T* products(Accumulators a) { return reinterpret_cast<T*>(a.base); }
-  static T one() {
+  static A* products(Accumulators a) { return reinterpret_cast<A*>(a.base); }
+  static A one() {
     if constexpr (__is_same(T, c128))
       return c128{1, 0};
     else
-      return T(1);
+      return A(1);
   }
   static void init(Accumulators a, int64_t n) {
     for (int64_t i = 0; i < n; ++i) products(a)[i] = one();
   }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
-    const T* x = reinterpret_cast<const T*>(x_);
+  TP_FORCE A row(const T* x, int64_t n) {
     int64_t i = 0;
-    T total = one();
+    A total = one();
     if constexpr (!__is_same(T, c128)) {
-      constexpr int L = Vector<T>::lanes;
+      constexpr int L = Vector<A>::lanes;
       if (n >= 8 * L) {
-        Vec<T> p[4];
-        for (int k = 0; k < 4; ++k) p[k] = load(x + k * L);
+        Vec<A> p[4];
+        for (int k = 0; k < 4; ++k) p[k] = load_as<A>(x + k * L);
         for (i = 4 * L; i + 4 * L <= n; i += 4 * L)
-          for (int k = 0; k < 4; ++k) p[k] *= load(x + i + k * L);
+#pragma GCC unroll 4
+          for (int k = 0; k < 4; ++k) p[k] *= load_as<A>(x + i + k * L);
         p[0] = (p[0] * p[1]) * (p[2] * p[3]);
-        T lanes[L];
-        store(lanes, p[0]);
-        for (int k = 0; k < L; ++k) total *= lanes[k];
+        total = fold_lanes<A>(p[0], [](auto v, auto w) { return v * w; });
       }
     }
-    for (; i < n; ++i) total = total * x[i];
-    *products(a) = *products(a) * total;
+    for (; i < n; ++i) total = total * A(x[i]);
+    return total;
+  }
+  static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t) {
+    const T* x = reinterpret_cast<const T*>(x_);
+    A* p = products(a);
+    for (int64_t r = 0; r < rows; ++r) p[r] = p[r] * row(x + r * stride, n);
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
     const T* x = reinterpret_cast<const T*>(x_);
-    T* p = products(a);
+    A* p = products(a);
     for (int64_t r = 0; r < rows; ++r)
 #pragma GCC ivdep
-      for (int64_t c = 0; c < cols; ++c) p[c] = p[c] * x[r * stride + c];
+      for (int64_t c = 0; c < cols; ++c) p[c] = p[c] * A(x[r * stride + c]);
   }
   static void merge(Accumulators a, Accumulators b, int64_t n) {
     for (int64_t i = 0; i < n; ++i) products(a)[i] = products(a)[i] * products(b)[i];
   }
   static void finish(char* out, Accumulators a, int64_t n, double, double) {
-    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(out)[i] = products(a)[i];
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<A*>(out)[i] = products(a)[i];
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, d, sizeof(T), init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d, Dtype a) { return {d, a, sizeof(A), init, rows, cols, merge, finish}; }
 };
 
 // ---- variance ----------------------------------------------------------------------------------------------------
 
 // Mean and sum of squared deviations of each block, two passes over it in cache; blocks are combined in double.
-template <class T, bool kRoot>
-struct Variance {
+template <class T>
+struct Deviations {
   static double* counts(Accumulators a) { return reinterpret_cast<double*>(a.base); }
   static double* means(Accumulators a) { return counts(a) + a.capacity; }
   static double* squares(Accumulators a) { return counts(a) + 2 * a.capacity; }
@@ -158,8 +173,11 @@ struct Variance {
   static void init(Accumulators a, int64_t n) {
     for (int64_t i = 0; i < n; ++i) counts(a)[i] = means(a)[i] = squares(a)[i] = 0;
   }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
-    const T* x = reinterpret_cast<const T*>(x_);
+  static void rows(Accumulators a, const char* x, int64_t stride, int64_t rows, int64_t n, int64_t) {
+    for (int64_t r = 0; r < rows; ++r)
+      row(reinterpret_cast<const T*>(x) + r * stride, n, counts(a)[r], means(a)[r], squares(a)[r]);
+  }
+  TP_FORCE void row(const T* x, int64_t n, double& count, double& mean_so_far, double& m2) {
     constexpr int L = Vector<T>::lanes;
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t k = smaller(kBlock, n - i);
@@ -170,6 +188,7 @@ struct Variance {
       if (k >= 4 * L) {
         Vec<T> s[4] = {}, q[4] = {};
         for (; j + 4 * L <= k; j += 4 * L)
+#pragma GCC unroll 4
           for (int v = 0; v < 4; ++v) {
             const Vec<T> d = load(p + j + v * L) - mean;
             s[v] += d;
@@ -187,7 +206,7 @@ struct Variance {
         d2 += d * d;
       }
       // The rounding of the mean to T is taken out again.
-      combine(*counts(a), *means(a), *squares(a), double(k), double(mean) + d1 / double(k), d2 - d1 * d1 / double(k));
+      combine(count, mean_so_far, m2, double(k), double(mean) + d1 / double(k), d2 - d1 * d1 / double(k));
     }
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
@@ -230,16 +249,23 @@ struct Variance {
       if (counts(b)[i] != 0)
         combine(counts(a)[i], means(a)[i], squares(a)[i], counts(b)[i], means(b)[i], squares(b)[i]);
   }
+};
+
+template <class T, bool kRoot>
+struct Variance {
+  using D = Deviations<T>;
   static void finish(char* out_, Accumulators a, int64_t n, double count, double correction) {
     double* out = reinterpret_cast<double*>(out_);
     const double freedom = count - correction > 0 ? count - correction : 0;
     for (int64_t i = 0; i < n; ++i) {
       // A rounding below zero counts as zero; nan stays.
-      const double m2 = squares(a)[i] < 0 ? 0 : squares(a)[i];
+      const double m2 = D::squares(a)[i] < 0 ? 0 : D::squares(a)[i];
       out[i] = kRoot ? sqrt(m2 / freedom) : m2 / freedom;
     }
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 24, init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) {
+    return {d, Dtype::F64, 24, D::init, D::rows, D::cols, D::merge, finish};
+  }
 };
 
 // ---- logsumexp ---------------------------------------------------------------------------------------------------
@@ -265,18 +291,20 @@ struct LogSumExp {
       sums(a)[i] = 0;
     }
   }
-  static void row(Accumulators a, const char* x_, int64_t n, int64_t) {
-    const T* x = reinterpret_cast<const T*>(x_);
+  static void rows(Accumulators a, const char* x, int64_t stride, int64_t rows, int64_t n, int64_t) {
+    for (int64_t r = 0; r < rows; ++r) row(reinterpret_cast<const T*>(x) + r * stride, n, shifts(a)[r], sums(a)[r]);
+  }
+  TP_FORCE void row(const T* x, int64_t n, double& held, double& total) {
     constexpr int64_t block = 1024;
     T tmp[block];
     for (int64_t i = 0; i < n; i += block) {
       const int64_t k = smaller(block, n - i);
       const double best = double(extreme_of<T, true>(x + i, k, x[i]));
       if (best == -__builtin_inf()) continue;
-      const double shift = shift_for(best, *shifts(a));
+      const double shift = shift_for(best, held);
       const T s = T(shift);
       for (int64_t j = 0; j < k; ++j) tmp[j] = m::exp(x[i + j] - s);
-      combine(*shifts(a), *sums(a), shift, sum_of<double>(tmp, k), true);
+      combine(held, total, shift, sum_of<double>(tmp, k), true);
     }
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
@@ -306,17 +334,11 @@ struct LogSumExp {
     for (int64_t i = 0; i < n; ++i)
       out[i] = shifts(a)[i] == -__builtin_inf() ? -__builtin_inf() : shifts(a)[i] + log(sums(a)[i]);
   }
-  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, row, cols, merge, finish}; }
+  static constexpr FoldKernel kernel(Dtype d) { return {d, Dtype::F64, 16, init, rows, cols, merge, finish}; }
 };
 
 // ---- maps --------------------------------------------------------------------------------------------------------
 
-void square(char* to, const char* from, int64_t n, double) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double v = reinterpret_cast<const double*>(from)[i];
-    reinterpret_cast<double*>(to)[i] = v * v;
-  }
-}
 void power_abs(char* to, const char* from, int64_t n, double p) {
   for (int64_t i = 0; i < n; ++i)
     reinterpret_cast<double*>(to)[i] = pow(fabs(reinterpret_cast<const double*>(from)[i]), p);
@@ -353,9 +375,10 @@ extern const ReduceTable reduce_table = {
     .sum_i64 = SumInt::kernel(),
     .mean_f32 = Sum<float, After::Mean>::kernel(Dtype::F32),
     .mean_f64 = Sum<double, After::Mean>::kernel(Dtype::F64),
-    .prod_f64 = Prod<double>::kernel(Dtype::F64),
-    .prod_i64 = Prod<uint64_t>::kernel(Dtype::I64),
-    .prod_c128 = Prod<c128>::kernel(Dtype::C128),
+    .prod_f32 = Prod<float, double>::kernel(Dtype::F32, Dtype::F64),
+    .prod_f64 = Prod<double>::kernel(Dtype::F64, Dtype::F64),
+    .prod_i64 = Prod<uint64_t>::kernel(Dtype::I64, Dtype::I64),
+    .prod_c128 = Prod<c128>::kernel(Dtype::C128, Dtype::C128),
     .var_f32 = Variance<float, false>::kernel(Dtype::F32),
     .var_f64 = Variance<double, false>::kernel(Dtype::F64),
     .std_f32 = Variance<float, true>::kernel(Dtype::F32),
@@ -363,8 +386,9 @@ extern const ReduceTable reduce_table = {
     .logsumexp_f32 = LogSumExp<float>::kernel(Dtype::F32),
     .logsumexp_f64 = LogSumExp<double>::kernel(Dtype::F64),
     .root_f64 = Sum<double, After::Root>::kernel(Dtype::F64),
+    .norm_f32 = Sum<float, After::Root, Term::Square>::kernel(Dtype::F32),
+    .norm_f64 = Sum<double, After::Root, Term::Square>::kernel(Dtype::F64),
     .power_f64 = Sum<double, After::Power>::kernel(Dtype::F64),
-    .square_f64 = {Dtype::F64, Dtype::F64, square},
     .power_abs_f64 = {Dtype::F64, Dtype::F64, power_abs},
     .abs_f64 = {Dtype::F64, Dtype::F64, absolute},
     .abs_c128 = {Dtype::C128, Dtype::F64, absolute_complex},
