@@ -574,6 +574,28 @@ PyObject* dist_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return dist_call(self, args, nargs, kwnames);
 }
 
+// distance_slope
+constexpr Param kDistanceSlopeSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+    {"out", Kind::Tensor},
+    {"p", Kind::Float},
+};
+const Spec kDistanceSlopeSpec{"distance_slope", "distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope", kDistanceSlopeSpecParams};
+
+PyObject* distance_slope_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("distance_slope", [&]() -> PyObject* {
+    const Spec& spec = kDistanceSlopeSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::distance_slope(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
+  });
+}
+PyObject* distance_slope_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return distance_slope_call(nullptr, args, nargs, kwnames);
+}
+
 // div_rounded
 constexpr Param kDivRoundedSpecParams[] = {
     {"input", Kind::Tensor},
@@ -906,6 +928,18 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"distance_slope", fast(distance_slope_function), METH_FASTCALL | METH_KEYWORDS,
+     "distance_slope(grad, x1, x2, out, p)\n"
+     "--\n"
+     "\n"
+     "Gradient of distances in the differences of the rows.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  out: Tensor\n"
+     "  p: float"},
     {"div_rounded", fast(div_rounded_function), METH_FASTCALL | METH_KEYWORDS,
      "div_rounded(input, other, rounding_mode)\n"
      "--\n"

@@ -611,6 +611,27 @@ PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return polygamma_call(nullptr, args, nargs, kwnames);
 }
 
+// positive
+constexpr Param kPositiveSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
+
+PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("positive", [&]() -> PyObject* {
+    const Spec& spec = kPositiveSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(nullptr, args, nargs, kwnames);
+}
+PyObject* positive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
      "expand_as(input, other)\n"
@@ -680,6 +701,14 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  n: int\n"
+     "  input: Tensor"},
+    {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
+     "positive(input)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
      "  input: Tensor"},
     {},
 };
@@ -990,6 +1019,14 @@ PyMethodDef methods[] = {
      "\n"
      "Logarithm of the multivariate gamma function of dimension p. In place: self is overwritten\n"
      "and returned."},
+    {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
+     "positive($self)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {},
 };
 }  // namespace

@@ -144,6 +144,10 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage vector_norm_backward(const Storage& grad, const Storage& input, const Storage& out, const Scalar& ord,
+    const Dims& dim, bool keepdim);
+TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Scalar& ord,
+    const Dims& dim, bool keepdim);
 Storage view_as_complex(const Storage& input);
 TensorRef view_as_complex(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
@@ -818,6 +822,28 @@ Storage dist(const Storage& input, const Storage& other, const Scalar& p) {
 }
 TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p) {
   return dist_compose<TensorRef>(input, other, p);
+}
+
+// distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope
+//   slope = vector_norm_backward(grad, unsqueeze(x1, -2) - unsqueeze(x2, -3), out, p, (-1,), False)
+
+namespace {
+constexpr OpSchema kDistanceSlopeSchema{"distance_slope",
+    "distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V distance_slope_compose(const V& grad, const V& x1, const V& x2, const V& out, double p) {
+  return vector_norm_backward(grad, sub(unsqueeze(x1, std::int64_t(-2)), unsqueeze(x2, std::int64_t(-3)), Scalar(1)),
+      out, Scalar(p), Dims{std::int64_t(-1)}, false);
+}
+}  // namespace
+
+Storage distance_slope(const Storage& grad, const Storage& x1, const Storage& x2, const Storage& out, double p) {
+  return distance_slope_compose<Storage>(grad, x1, x2, out, p);
+}
+TensorRef distance_slope(const TensorRef& grad, const TensorRef& x1, const TensorRef& x2, const TensorRef& out,
+    double p) {
+  return distance_slope_compose<TensorRef>(grad, x1, x2, out, p);
 }
 
 // div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out

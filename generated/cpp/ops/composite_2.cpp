@@ -750,5 +750,18 @@ V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input,
 Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
 TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
 
+// positive(Tensor input) -> Tensor out
+//   out = input
+
+namespace {
+constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V positive_compose(const V& input) { return input; }
+}  // namespace
+
+Storage positive(const Storage& input) { return on_tensors([&] { return positive(tensors_of(input)); }); }
+TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
+
 }  // namespace ops
 }  // namespace tp

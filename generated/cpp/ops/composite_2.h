@@ -130,4 +130,8 @@ TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const 
 TP_API Storage polygamma(std::int64_t n, const Storage& input);
 TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
 
+// positive(Tensor input) -> Tensor out
+TP_API Storage positive(const Storage& input);
+TP_API TensorRef positive(const TensorRef& input);
+
 }  // namespace tp::ops
