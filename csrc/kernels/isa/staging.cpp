@@ -244,10 +244,15 @@ void transpose(T* to, int64_t to_row, const T* from, int64_t from_col, int64_t r
     for (int64_t r = full_rows; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = from[c * from_col + r];
   } else {
+    // Whole cache lines on both sides: rows a page apart share their places in the cache.
+    constexpr int64_t line = 64 / sizeof(T);
     for (int64_t r0 = 0; r0 < rows; r0 += 16) {
       const int64_t last = r0 + 16 < rows ? r0 + 16 : rows;
-      for (int64_t c = 0; c < cols; ++c)
-        for (int64_t r = r0; r < last; ++r) to[r * to_row + c] = from[c * from_col + r];
+      for (int64_t c0 = 0; c0 < cols; c0 += line) {
+        const int64_t end = c0 + line < cols ? c0 + line : cols;
+        for (int64_t r = r0; r < last; ++r)
+          for (int64_t c = c0; c < end; ++c) to[r * to_row + c] = from[c * from_col + r];
+      }
     }
   }
 }
