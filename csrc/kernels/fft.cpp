@@ -85,15 +85,6 @@ void walk(const Lines& l, int64_t first, int64_t s, int64_t length, const G& g) 
     for (int64_t q = 0; q < s; ++q) g(k, at[q] + k * l.inner, k * s + q);
 }
 
-template <class T>
-const FftEnds<T>& ends() {
-  static const FftTable& table = TP_PICK_TABLE(fft_table);
-  if constexpr (std::is_same_v<T, float>)
-    return table.ends_f32;
-  else
-    return table.ends_f64;
-}
-
 /// s whole lines from `first` as rows of s; a single contiguous line is used where it lies.
 template <class C, class T>
 const T* rows_of_lines(const Lines& l, int64_t first, int64_t s, const C* x, T* pairs) {
@@ -135,10 +126,10 @@ void complex_lines(const Storage& from, const Storage& to, int dim, bool forward
   const C* x = from.data<C>();
   C* y = to.data<C>();
   over_lines(*plan, l.count(), l.length, [&](int64_t first, int64_t s, T* re, T* im, T* work, T* pairs) {
-    ends<T>().split(l.length * s, rows_of_lines(l, first, s, x, pairs), re, im);
+    fft_ends<T>().split(l.length * s, rows_of_lines(l, first, s, x, pairs), re, im);
     forward ? plan->run(re, im, work, s) : plan->run(im, re, work, s);
     T* rows = place_of_rows(l, first, s, y, pairs);
-    ends<T>().pair(l.length * s, re, im, rows, scale);
+    fft_ends<T>().pair(l.length * s, re, im, rows, scale);
     lines_from_rows(l, first, s, rows, y);
   });
 }
@@ -182,13 +173,13 @@ void real_lines(const Storage& from, const Storage& to, int dim, bool forward, T
       return;
     }
     if (l.inner == 1)
-      ends<T>().split(h * s, rows_of_lines(paired(l), first, s, reinterpret_cast<const C*>(x), pairs), re, im);
+      fft_ends<T>().split(h * s, rows_of_lines(paired(l), first, s, reinterpret_cast<const C*>(x), pairs), re, im);
     else
       walk(l, first, s, n,
            [&](int64_t k, int64_t at, int64_t place) { (k % 2 ? im : re)[place - (k + 1) / 2 * s] = x[at]; });
     plan->run(re, im, work, s);
     T* rows = place_of_rows(out, first, s, y, pairs);
-    ends<T>().spectrum(h, s, re, im, roots.data(), scale, turn, whole, rows);
+    fft_ends<T>().spectrum(h, s, re, im, roots.data(), scale, turn, whole, rows);
     lines_from_rows(out, first, s, rows, y);
   });
 }
@@ -221,7 +212,7 @@ void half_lines(const Storage& from, const Storage& to, int dim, bool forward, T
       walk(out, first, s, n, [&](int64_t, int64_t at, int64_t place) { y[at] = re[place] * scale; });
       return;
     }
-    ends<T>().halves(h, s, rows_of_lines(l, first, s, x, pairs), roots.data(), turn, re, im);
+    fft_ends<T>().halves(h, s, rows_of_lines(l, first, s, x, pairs), roots.data(), turn, re, im);
     plan->run(im, re, work, s);
     if (out.inner > 1) {
       walk(out, first, s, n,
@@ -230,7 +221,7 @@ void half_lines(const Storage& from, const Storage& to, int dim, bool forward, T
     }
     C* y_pairs = reinterpret_cast<C*>(y);
     T* rows = place_of_rows(paired(out), first, s, y_pairs, pairs);
-    ends<T>().pair(h * s, re, im, rows, scale);
+    fft_ends<T>().pair(h * s, re, im, rows, scale);
     lines_from_rows(paired(out), first, s, rows, y_pairs);
   });
 }

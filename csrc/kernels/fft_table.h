@@ -23,6 +23,8 @@ struct FftEnds {
   /// The spectrum in rows of s pairs: h + 1 of them, or all 2h. Real parts times `scale`, imaginary ones times `turn`.
   void (*spectrum)(std::int64_t h, std::int64_t s, const T* re, const T* im, const T* roots, T scale, T turn,
                    bool whole, T* pairs);
+  /// n rows of s, each times its own c + i d; y may be x.
+  void (*turn)(std::int64_t n, std::int64_t s, const T* xr, const T* xi, const T* c, const T* d, T* yr, T* yi);
   /// What an inverse transform of length h (planes exchanged) makes the real numbers of, from rows 0 ... h of a spectrum,
   /// whose imaginary parts are taken times `turn`.
   void (*halves)(std::int64_t h, std::int64_t s, const T* pairs, const T* roots, T turn, T* re, T* im);

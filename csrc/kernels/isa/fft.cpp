@@ -253,6 +253,17 @@ void spectrum(int64_t h, int64_t s, const T* re, const T* im, const T* roots, T 
 }
 
 template <class T>
+void turn(int64_t n, int64_t s, const T* xr, const T* xi, const T* c, const T* d, T* yr, T* yi) {
+  for (int64_t k = 0; k < n; ++k)
+#pragma GCC ivdep
+    for (int64_t q = k * s; q < (k + 1) * s; ++q) {
+      const T x = xr[q], y = xi[q];
+      yr[q] = x * c[k] - y * d[k];
+      yi[q] = x * d[k] + y * c[k];
+    }
+}
+
+template <class T>
 void halves(int64_t h, int64_t s, const T* __restrict pairs, const T* __restrict roots, T turn, T* __restrict re,
             T* __restrict im) {
   const int64_t row = 2 * s;
@@ -284,7 +295,7 @@ void halves(int64_t h, int64_t s, const T* __restrict pairs, const T* __restrict
 
 template <class T>
 constexpr FftEnds<T> ends() {
-  return {split<T>, pair<T>, spectrum<T>, halves<T>};
+  return {split<T>, pair<T>, spectrum<T>, turn<T>, halves<T>};
 }
 #pragma GCC pop_options
 
