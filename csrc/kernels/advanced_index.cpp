@@ -175,11 +175,12 @@ void each_picked(const Picks& p, T* self, T* other, const Strides& other_strides
     Rows<2> base(with_row, {&sb, &ob});
     Rows<2> inner(after, {&after_self, &other_after});
     if (b == e) return;
-    std::int64_t at_outer = b / count;
-    base.seek(at_outer);
-    for (std::int64_t k = b; k < e; ++k) {
-      if (k / count != at_outer) base.seek(at_outer = k / count);
-      const std::int64_t i = k % count;
+    base.seek(b / count);
+    for (std::int64_t k = b, i = b % count; k < e; ++k, ++i) {
+      if (i == count) {
+        base.next();
+        i = 0;
+      }
       T* s = self + base.at[0] + p.offsets[std::size_t(i)];
       T* o = other + base.at[1] + (even ? i * even_step : other_at[std::size_t(i)]);
       if (rows == 1) {
@@ -199,6 +200,40 @@ void each_picked(const Picks& p, T* self, T* other, const Strides& other_strides
     run(0, total);
 }
 
+// Single elements, or runs of contiguous ones, into a contiguous result.
+void pick_runs(const Picks& p, std::int64_t run, const Storage& self, const Storage& out) {
+  const std::int64_t count = std::int64_t(p.offsets.size()), item = std::int64_t(item_size(out.dtype()));
+  if (out.numel() == 0) return;
+  const auto pick = index_kernels->pick[copy2d_index(std::size_t(item))];
+  const std::int64_t bytes = run * item, outer = product(p.before);
+  const std::int64_t piece = std::clamp<std::int64_t>(kParallelFrom / 4 / run, 1, 4096);
+  const std::int64_t pieces = (count + piece - 1) / piece;
+  Shape with_row = p.before;
+  with_row.push_back(1);
+  Strides strides = p.before_strides;
+  strides.push_back(0);
+  modes::Unlocked unlocked(out.numel() >= kUnlockFrom);
+  const std::int64_t grain = std::max<std::int64_t>(1, kParallelFrom / 2 / (std::min(count, piece) * run));
+  parallel_tiles(outer * pieces, grain, [&](std::int64_t b, std::int64_t e) {
+    Rows<1> base(with_row, {&strides});
+    base.seek(b / pieces);
+    for (std::int64_t k = b, at = b % pieces; k < e; ++k, ++at) {
+      if (at == pieces) {
+        base.next();
+        at = 0;
+      }
+      const std::int64_t first = at * piece, n = std::min(piece, count - first);
+      const std::int64_t* offsets = p.offsets.data() + first;
+      const char* from = self.raw() + base.at[0] * item;
+      char* to = out.raw() + (k / pieces * count + first) * bytes;
+      if (run == 1)
+        pick(to, from, offsets, n, 1, 0);
+      else
+        for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * bytes, from + offsets[i] * item, std::size_t(bytes));
+    }
+  });
+}
+
 }  // namespace
 
 Storage index(const OpSchema& op, const Storage& input, std::span<const Storage> indices) {
@@ -207,17 +242,8 @@ Storage index(const OpSchema& op, const Storage& input, std::span<const Storage>
   Storage out = empty(p.result, input.dtype());
   const std::int64_t after = product(p.after);
   const std::size_t bytes = std::size_t(after) * item_size(input.dtype());
-  if (p.before.empty() && bytes >= 64 && p.after_strides == contiguous_strides(p.after)) {
-    // Whole rows.
-    const char* from = self.raw();
-    char* to = out.raw();
-    const std::int64_t item = std::int64_t(item_size(input.dtype())), count = std::int64_t(p.offsets.size());
-    modes::Unlocked unlocked(out.numel() >= kUnlockFrom);
-    parallel_tiles(count, std::max<std::int64_t>(1, std::int64_t(4 * std::size_t(kParallelFrom) / bytes)),
-                   [&](std::int64_t b, std::int64_t e) {
-                     for (std::int64_t i = b; i < e; ++i)
-                       std::memcpy(to + std::size_t(i) * bytes, from + p.offsets[std::size_t(i)] * item, bytes);
-                   });
+  if (after == 1 || (bytes >= 64 && p.after_strides == contiguous_strides(p.after))) {
+    pick_runs(p, after, self, out);
     return out;
   }
   with_raw(item_size(input.dtype()), [&](auto type) {

@@ -18,18 +18,30 @@ void check_sizes(const OpSchema& op, const Dims& size) {
     if (TP_UNLIKELY(v < 0)) value_error(op.name, ": negative size in ", size);
 }
 
-// Writes value(i) for every i, converting block by block.
+// write(to, first, k) gives the values of places [first, first + k); block by block, converted where dtypes differ.
 template <class T, class F>
-Storage generated(std::int64_t n, Dtype source, Dtype dtype, const F& value) {
+Storage generated(std::int64_t n, Dtype source, Dtype dtype, const F& write) {
   Storage out = empty(Shape{n}, dtype);
   T block[kStage];
   const ConvertFn convert = staging->convert[int(source)][int(dtype)];
   for (std::int64_t i = 0; i < n; i += kStage) {
     const std::int64_t k = std::min(kStage, n - i);
-    for (std::int64_t j = 0; j < k; ++j) block[j] = value(i + j);
+    if (source == dtype) {
+      write(out.data<T>() + i, i, k);
+      continue;
+    }
+    write(block, i, k);
     convert(out.raw() + i * std::int64_t(item_size(dtype)), reinterpret_cast<const char*>(block), k);
   }
   return out;
+}
+
+// Evenly spaced places counted from both ends: each half meets its own end exactly.
+void even_block(double* to, std::int64_t first, std::int64_t k, double a, double b, double by, std::int64_t steps) {
+  const std::int64_t half = steps == 1 ? 1 : steps / 2;
+  const std::int64_t before = std::clamp<std::int64_t>(half - first, 0, k);
+  staging->ramp_f64(to, before, first, a, by);
+  staging->ramp_f64(to + before, k - before, first + before - (steps - 1), b, by);
 }
 
 Dtype number_dtype(const Scalar& s) {
@@ -123,27 +135,32 @@ Storage arange(const OpSchema& op, const Scalar& start, const Scalar& end, const
   if (integers) {
     const std::int64_t first = start.to_int(), by = step.to_int(), span = end.to_int() - first;
     const std::int64_t n = span / by + (span % by != 0);
-    return generated<std::int64_t>(n, Dtype::I64, out, [&](std::int64_t i) { return first + i * by; });
+    return generated<std::int64_t>(n, Dtype::I64, out, [&](std::int64_t* to, std::int64_t i, std::int64_t k) {
+      staging->ramp_i64(to, k, i, first, by);
+    });
   }
   const double n = std::ceil((b - a) / s);
   if (TP_UNLIKELY(n > 9e15)) value_error(op.name, ": ", n, " elements are too many");
-  return generated<double>(std::int64_t(n), Dtype::F64, out, [&](std::int64_t i) { return a + double(i) * s; });
+  return generated<double>(std::int64_t(n), Dtype::F64, out,
+                           [&](double* to, std::int64_t i, std::int64_t k) { staging->ramp_f64(to, k, i, a, s); });
 }
 
 Storage linspace(const OpSchema& op, const Scalar& start, const Scalar& end, std::int64_t steps,
                  std::optional<Dtype> dtype) {
   if (TP_UNLIKELY(steps < 0)) value_error(op.name, ": steps must not be negative, got ", steps);
-  const std::int64_t half = steps / 2;
   const double parts = steps > 1 ? double(steps - 1) : 1;
   if (start.is_complex() || end.is_complex()) {
     const c128 a = complex_of(start), b = complex_of(end), by = (b - a) / parts;
-    return generated<c128>(steps, Dtype::C128, dtype.value_or(complex_dtype(default_float())), [&](std::int64_t i) {
-      return i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i);
+    const Dtype out = dtype.value_or(complex_dtype(default_float()));
+    return generated<c128>(steps, Dtype::C128, out, [&](c128* to, std::int64_t first, std::int64_t k) {
+      for (std::int64_t i = first; i < first + k; ++i)
+        *to++ = i < steps / 2 || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i);
     });
   }
   const double a = start.to_double(), b = end.to_double(), by = (b - a) / parts;
-  return generated<double>(steps, Dtype::F64, dtype.value_or(default_float()), [&](std::int64_t i) {
-    return i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i);
+  const Dtype out = dtype.value_or(default_float());
+  return generated<double>(steps, Dtype::F64, out, [&](double* to, std::int64_t first, std::int64_t k) {
+    even_block(to, first, k, a, b, by, steps);
   });
 }
 
@@ -152,10 +169,11 @@ Storage logspace(const OpSchema& op, const Scalar& start, const Scalar& end, std
   if (TP_UNLIKELY(steps < 0)) value_error(op.name, ": steps must not be negative, got ", steps);
   require_real(op, start, "start");
   require_real(op, end, "end");
-  const std::int64_t half = steps / 2;
   const double a = start.to_double(), b = end.to_double(), by = (b - a) / (steps > 1 ? double(steps - 1) : 1);
-  return generated<double>(steps, Dtype::F64, dtype.value_or(default_float()), [&](std::int64_t i) {
-    return std::pow(base, i < half || steps == 1 ? a + by * double(i) : b - by * double(steps - 1 - i));
+  const Dtype out = dtype.value_or(default_float());
+  return generated<double>(steps, Dtype::F64, out, [&](double* to, std::int64_t first, std::int64_t k) {
+    even_block(to, first, k, a, b, by, steps);
+    for (std::int64_t i = 0; i < k; ++i) to[i] = std::pow(base, to[i]);
   });
 }
 

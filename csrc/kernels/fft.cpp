@@ -13,6 +13,7 @@
 #include "kernels/scratch.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
+#include "kernels/staging_table.h"
 
 namespace tp::kernels {
 namespace {
@@ -54,16 +55,16 @@ int64_t columns_for(int64_t n, int64_t count) {
   return columns;
 }
 
-/// f(first line, columns, re, im, work): planes of plan.size() rows of `columns`.
+/// f(first line, columns, re, im, work, pairs): planes of plan.size() rows of `columns`, and room for `rows` of pairs.
 template <class T, class F>
-void over_lines(const FftPlan<T>& plan, int64_t count, const F& f) {
+void over_lines(const FftPlan<T>& plan, int64_t count, int64_t rows, const F& f) {
   if (count == 0) return;
   const int64_t n = plan.size(), columns = columns_for(n, count), blocks = (count + columns - 1) / columns;
   modes::Unlocked unlocked(plan.cost() * double(count) > 50000);
   parallel_tiles(blocks, grain_for(plan.cost() * double(columns)), [&](int64_t b, int64_t e) {
-    Scratch<T> memory(2 * n * columns + plan.work(columns));
-    T *re = memory.get(), *im = re + n * columns, *work = im + n * columns;
-    for (int64_t i = b; i < e; ++i) f(i * columns, std::min(columns, count - i * columns), re, im, work);
+    Scratch<T> memory(2 * (n + rows) * columns + plan.work(columns));
+    T *re = memory.get(), *im = re + n * columns, *pairs = im + n * columns, *work = pairs + 2 * rows * columns;
+    for (int64_t i = b; i < e; ++i) f(i * columns, std::min(columns, count - i * columns), re, im, work, pairs);
   });
 }
 
@@ -84,20 +85,52 @@ void walk(const Lines& l, int64_t first, int64_t s, int64_t length, const G& g) 
     for (int64_t q = 0; q < s; ++q) g(k, at[q] + k * l.inner, k * s + q);
 }
 
+/// s whole lines from `first` as rows of s; a single contiguous line is used where it lies.
+template <class C, class T>
+const T* rows_of_lines(const Lines& l, int64_t first, int64_t s, const C* x, T* pairs) {
+  C* to = reinterpret_cast<C*>(pairs);
+  if (l.inner > 1)
+    walk(l, first, s, l.length, [&](int64_t, int64_t at, int64_t place) { to[place] = x[at]; });
+  else if (s == 1)
+    return reinterpret_cast<const T*>(x + first * l.length);
+  else
+    staging->copy2d[copy2d_index(sizeof(C))](reinterpret_cast<char*>(to),
+                                             reinterpret_cast<const char*>(x + first * l.length), {s, 1, 1, l.length},
+                                             l.length, s);
+  return pairs;
+}
+/// Where rows of s for lines_from_rows are to be written.
+template <class C, class T>
+T* place_of_rows(const Lines& l, int64_t first, int64_t s, C* y, T* pairs) {
+  return l.inner == 1 && s == 1 ? reinterpret_cast<T*>(y + first * l.length) : pairs;
+}
+template <class C, class T>
+void lines_from_rows(const Lines& l, int64_t first, int64_t s, const T* pairs, C* y) {
+  const C* from = reinterpret_cast<const C*>(pairs);
+  if (l.inner > 1)
+    walk(l, first, s, l.length, [&](int64_t, int64_t at, int64_t place) { y[at] = from[place]; });
+  else if (s > 1)
+    staging->copy2d[copy2d_index(sizeof(C))](reinterpret_cast<char*>(y + first * l.length),
+                                             reinterpret_cast<const char*>(from), {l.length, 1, 1, s}, s, l.length);
+}
+/// Contiguous lines of an even number of reals as lines of half as many pairs.
+Lines paired(Lines l) {
+  l.length /= 2;
+  return l;
+}
+
 template <class C, class T>
 void complex_lines(const Storage& from, const Storage& to, int dim, bool forward, T scale) {
   const Lines l(from.sizes(), dim);
   const auto plan = FftPlan<T>::of(l.length);
   const C* x = from.data<C>();
   C* y = to.data<C>();
-  over_lines(*plan, l.count(), [&](int64_t first, int64_t s, T* re, T* im, T* work) {
-    walk(l, first, s, l.length, [&](int64_t, int64_t at, int64_t place) {
-      re[place] = x[at].re;
-      im[place] = x[at].im;
-    });
+  over_lines(*plan, l.count(), l.length, [&](int64_t first, int64_t s, T* re, T* im, T* work, T* pairs) {
+    fft_ends<T>().split(l.length * s, rows_of_lines(l, first, s, x, pairs), re, im);
     forward ? plan->run(re, im, work, s) : plan->run(im, re, work, s);
-    walk(l, first, s, l.length,
-         [&](int64_t, int64_t at, int64_t place) { y[at] = {re[place] * scale, im[place] * scale}; });
+    T* rows = place_of_rows(l, first, s, y, pairs);
+    fft_ends<T>().pair(l.length * s, re, im, rows, scale);
+    lines_from_rows(l, first, s, rows, y);
   });
 }
 
@@ -124,43 +157,30 @@ void real_lines(const Storage& from, const Storage& to, int dim, bool forward, T
   const T* x = from.data<T>();
   C* y = to.data<C>();
   const T turn = forward ? scale : -scale;
-  over_lines(*plan, l.count(), [&](int64_t first, int64_t s, T* re, T* im, T* work) {
-    if (even) {
-      for (int64_t q = 0; q < s; ++q) {
-        const T* line = x + l.begin(first + q);
-        for (int64_t k = 0; k < h; ++k) {
-          re[k * s + q] = line[2 * k * l.inner];
-          im[k * s + q] = line[(2 * k + 1) * l.inner];
-        }
-      }
-    } else {
+  over_lines(*plan, l.count(), even ? out.length : 0, [&](int64_t first, int64_t s, T* re, T* im, T* work, T* pairs) {
+    if (!even) {
       std::fill_n(im, n * s, T(0));
       walk(l, first, s, n, [&](int64_t, int64_t at, int64_t place) { re[place] = x[at]; });
+      plan->run(re, im, work, s);
+      for (int64_t q = 0; q < s; ++q) {
+        C* line = y + out.begin(first + q);
+        for (int64_t k = 0; k <= h; ++k) {
+          const T a = re[k * s + q], b = k == 0 ? T(0) : im[k * s + q];
+          line[k * out.inner] = {a * scale, b * turn};
+          if (whole && k > 0) line[(n - k) * out.inner] = {a * scale, -b * turn};
+        }
+      }
+      return;
     }
+    if (l.inner == 1)
+      fft_ends<T>().split(h * s, rows_of_lines(paired(l), first, s, reinterpret_cast<const C*>(x), pairs), re, im);
+    else
+      walk(l, first, s, n,
+           [&](int64_t k, int64_t at, int64_t place) { (k % 2 ? im : re)[place - (k + 1) / 2 * s] = x[at]; });
     plan->run(re, im, work, s);
-    for (int64_t q = 0; q < s; ++q) {
-      C* line = y + out.begin(first + q);
-      const auto put = [&](int64_t k, T a, T b) {
-        line[k * out.inner] = {a * scale, b * turn};
-        if (whole && k > 0 && 2 * k < n) line[(n - k) * out.inner] = {a * scale, -b * turn};
-      };
-      if (!even) {
-        for (int64_t k = 0; k <= h; ++k) put(k, re[k * s + q], k == 0 ? T(0) : im[k * s + q]);
-        continue;
-      }
-      put(0, re[q] + im[q], T(0));
-      put(h, re[q] - im[q], T(0));
-      for (int64_t k = 1; 2 * k <= h; ++k) {
-        const int64_t other = h - k;
-        const T ar = re[k * s + q], ai = im[k * s + q], br = re[other * s + q], bi = im[other * s + q];
-        const T er = T(0.5) * (ar + br), ei = T(0.5) * (ai - bi);  // the even samples' spectrum
-        const T dr = T(0.5) * (ai + bi), di = T(0.5) * (br - ar);  // the odd samples'
-        const T c = roots[std::size_t(2 * k)], d = roots[std::size_t(2 * k + 1)];
-        const T tr = dr * c - di * d, ti = dr * d + di * c;
-        put(k, er + tr, ei + ti);
-        if (other != k) put(other, er - tr, ti - ei);
-      }
-    }
+    T* rows = place_of_rows(out, first, s, y, pairs);
+    fft_ends<T>().spectrum(h, s, re, im, roots.data(), scale, turn, whole, rows);
+    lines_from_rows(out, first, s, rows, y);
   });
 }
 
@@ -175,12 +195,11 @@ void half_lines(const Storage& from, const Storage& to, int dim, bool forward, T
   const C* x = from.data<C>();
   T* y = to.data<T>();
   const T turn = forward ? T(-1) : T(1);  // a forward transform reads the conjugate
-  over_lines(*plan, l.count(), [&](int64_t first, int64_t s, T* re, T* im, T* work) {
-    for (int64_t q = 0; q < s; ++q) {
-      const C* line = x + l.begin(first + q);
-      const T zero = line[0].re;
-      if (!even) {
-        re[q] = zero;
+  over_lines(*plan, l.count(), even ? h + 1 : 0, [&](int64_t first, int64_t s, T* re, T* im, T* work, T* pairs) {
+    if (!even) {
+      for (int64_t q = 0; q < s; ++q) {
+        const C* line = x + l.begin(first + q);
+        re[q] = line[0].re;
         im[q] = T(0);
         for (int64_t k = 1; k <= h; ++k) {
           const C v = line[k * l.inner];
@@ -188,39 +207,22 @@ void half_lines(const Storage& from, const Storage& to, int dim, bool forward, T
           im[k * s + q] = v.im * turn;
           im[(n - k) * s + q] = -v.im * turn;
         }
-        continue;
       }
-      const T last = line[h * l.inner].re;
-      re[q] = zero + last;
-      im[q] = zero - last;
-      for (int64_t k = 1; 2 * k <= h; ++k) {
-        const int64_t other = h - k;
-        const C a = line[k * l.inner], b = line[other * l.inner];
-        const T ai = a.im * turn, bi = b.im * turn;
-        const T er = a.re + b.re, ei = ai - bi, dr = a.re - b.re, di = ai + bi;
-        // i exp(2 pi i k / n) (a - conj b)
-        const T c = roots[std::size_t(2 * k)], d = -roots[std::size_t(2 * k + 1)];
-        const T tr = dr * c - di * d, ti = dr * d + di * c;
-        re[k * s + q] = er - ti;
-        im[k * s + q] = ei + tr;
-        if (other != k) {
-          re[other * s + q] = er + ti;
-          im[other * s + q] = tr - ei;
-        }
-      }
-    }
-    plan->run(im, re, work, s);  // the inverse
-    if (!even) {
+      plan->run(im, re, work, s);  // the inverse
       walk(out, first, s, n, [&](int64_t, int64_t at, int64_t place) { y[at] = re[place] * scale; });
       return;
     }
-    for (int64_t q = 0; q < s; ++q) {
-      T* line = y + out.begin(first + q);
-      for (int64_t k = 0; k < h; ++k) {
-        line[2 * k * out.inner] = re[k * s + q] * scale;
-        line[(2 * k + 1) * out.inner] = im[k * s + q] * scale;
-      }
+    fft_ends<T>().halves(h, s, rows_of_lines(l, first, s, x, pairs), roots.data(), turn, re, im);
+    plan->run(im, re, work, s);
+    if (out.inner > 1) {
+      walk(out, first, s, n,
+           [&](int64_t k, int64_t at, int64_t place) { y[at] = (k % 2 ? im : re)[place - (k + 1) / 2 * s] * scale; });
+      return;
     }
+    C* y_pairs = reinterpret_cast<C*>(y);
+    T* rows = place_of_rows(paired(out), first, s, y_pairs, pairs);
+    fft_ends<T>().pair(h * s, re, im, rows, scale);
+    lines_from_rows(paired(out), first, s, rows, y_pairs);
   });
 }
 

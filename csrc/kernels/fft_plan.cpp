@@ -150,28 +150,14 @@ void FftPlan<T>::chirp(T* re, T* im, T* work, int64_t s) const {
   const int64_t size = inner_->size();
   T *ar = work, *ai = ar + size * s, *rest = ai + size * s;
   const T *cr = chirp_.data(), *ci = cr + n_, *fr = filter_.data(), *fi = fr + size;
-  for (int64_t k = 0; k < n_; ++k)
-    for (int64_t q = 0; q < s; ++q) {
-      const T x = re[k * s + q], y = im[k * s + q];
-      ar[k * s + q] = x * cr[k] - y * ci[k];
-      ai[k * s + q] = x * ci[k] + y * cr[k];
-    }
+  const FftEnds<T>& own = fft_ends<T>();
+  own.turn(n_, s, re, im, cr, ci, ar, ai);
   std::fill(ar + n_ * s, ar + size * s, T(0));
   std::fill(ai + n_ * s, ai + size * s, T(0));
   inner_->run(ar, ai, rest, s);
-  for (int64_t k = 0; k < size; ++k)
-    for (int64_t q = 0; q < s; ++q) {
-      const T x = ar[k * s + q], y = ai[k * s + q];
-      ar[k * s + q] = x * fr[k] - y * fi[k];
-      ai[k * s + q] = x * fi[k] + y * fr[k];
-    }
+  own.turn(size, s, ar, ai, fr, fi, ar, ai);
   inner_->run(ai, ar, rest, s);  // the inverse
-  for (int64_t k = 0; k < n_; ++k)
-    for (int64_t q = 0; q < s; ++q) {
-      const T x = ar[k * s + q], y = ai[k * s + q];
-      re[k * s + q] = x * cr[k] - y * ci[k];
-      im[k * s + q] = x * ci[k] + y * cr[k];
-    }
+  own.turn(n_, s, ar, ai, cr, ci, re, im);
 }
 
 template <class T>
@@ -199,7 +185,17 @@ std::shared_ptr<const FftPlan<T>> FftPlan<T>::of(int64_t n) {
   return plan;
 }
 
+template <class T>
+const FftEnds<T>& fft_ends() {
+  if constexpr (std::is_same_v<T, float>)
+    return table->ends_f32;
+  else
+    return table->ends_f64;
+}
+
 template class FftPlan<float>;
 template class FftPlan<double>;
+template const FftEnds<float>& fft_ends();
+template const FftEnds<double>& fft_ends();
 
 }  // namespace tp::kernels

@@ -41,6 +41,10 @@ class FftPlan {
   std::vector<T> chirp_, filter_;
 };
 
+/// The moves of the active instruction set.
+template <class T>
+const FftEnds<T>& fft_ends();
+
 /// exp(-2 pi i k / n), to the last place.
 struct RootOfUnity {
   double re, im;

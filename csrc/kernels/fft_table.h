@@ -14,9 +14,27 @@ using FftPassFn = void (*)(std::int64_t m, std::int64_t s, const T* xr, const T*
 
 inline constexpr int kFftRadices[] = {8, 4, 2, 3, 5, 7, 11, 13};
 
+/// Between planes and pairs (re, im), all contiguous, and the ends of transforms of 2h real numbers: these are the real and
+/// imaginary parts of h complex ones. `roots`: exp(-2 pi i k / 2h) for k <= h / 2, in pairs.
+template <class T>
+struct FftEnds {
+  void (*split)(std::int64_t n, const T* pairs, T* re, T* im);
+  void (*pair)(std::int64_t n, const T* re, const T* im, T* pairs, T scale);
+  /// The spectrum in rows of s pairs: h + 1 of them, or all 2h. Real parts times `scale`, imaginary ones times `turn`.
+  void (*spectrum)(std::int64_t h, std::int64_t s, const T* re, const T* im, const T* roots, T scale, T turn,
+                   bool whole, T* pairs);
+  /// n rows of s, each times its own c + i d; y may be x.
+  void (*turn)(std::int64_t n, std::int64_t s, const T* xr, const T* xi, const T* c, const T* d, T* yr, T* yi);
+  /// What an inverse transform of length h (planes exchanged) makes the real numbers of, from rows 0 ... h of a spectrum,
+  /// whose imaginary parts are taken times `turn`.
+  void (*halves)(std::int64_t h, std::int64_t s, const T* pairs, const T* roots, T turn, T* re, T* im);
+};
+
 struct FftTable {
   FftPassFn<float> f32[8];  // in the order of kFftRadices
   FftPassFn<double> f64[8];
+  FftEnds<float> ends_f32;
+  FftEnds<double> ends_f64;
 };
 TP_DECLARE_TABLE(FftTable, fft_table)
 

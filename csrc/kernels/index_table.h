@@ -12,6 +12,9 @@ struct IndexTable {
   /// to[i] = from[index[i] * step + i * along], by item size 1, 2, 4, 8, 16; strides in elements.
   void (*pick[5])(char* to, const char* from, const std::int64_t* index, std::int64_t n, std::int64_t step,
                   std::int64_t along);
+  /// to[i] += from[i].
+  void (*add_f32)(float* to, const float* from, std::int64_t n);
+  void (*add_f64)(double* to, const double* from, std::int64_t n);
 };
 TP_DECLARE_TABLE(IndexTable, index_table)
 

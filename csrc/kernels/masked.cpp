@@ -1,5 +1,6 @@
 // Masks, counts and one-hot rows.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "kernels/elementwise.h"
@@ -16,14 +17,20 @@ Storage mask_bytes(const Storage& mask, const Shape& sizes) {
 }
 
 std::int64_t count_true(const std::uint8_t* m, std::int64_t n) {
-  std::int64_t total = 0;
-  for (std::int64_t i = 0; i < n;) {
-    // Short sums vectorise in 16 bits, which 4096 ones cannot overflow.
-    const std::int64_t end = std::min(n, i + 4096);
-    std::uint16_t part = 0;
-    for (; i < end; ++i) part = std::uint16_t(part + (m[i] != 0));
-    total += part;
+  std::int64_t total = 0, i = 0;
+  constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7fu, kEven = 0x00ff00ff00ff00ffu;
+  // Eight bytes a step, one count in each, which 255 ones cannot overflow.
+  while (i + 8 <= n) {
+    const std::int64_t end = std::min(n - 7, i + 8 * 255);
+    std::uint64_t counts = 0;
+    for (; i < end; i += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, m + i, 8);
+      counts += ((((word & kLow) + kLow) | word) & ~kLow) >> 7;
+    }
+    total += std::int64_t((((counts & kEven) + (counts >> 8 & kEven)) * 0x0001000100010001u) >> 48);
   }
+  for (; i < n; ++i) total += m[i] != 0;
   return total;
 }
 
@@ -43,12 +50,23 @@ Storage nonzero(const OpSchema&, const Storage& input) {
   std::int64_t* to = out.data<std::int64_t>();
   if (count == 0 || dims == 0) return out;
   const std::int64_t cols = input.size(dims - 1);
+  constexpr std::int64_t kChunk = 1024;
   std::vector<std::int64_t> at(std::size_t(dims), 0);
   for (std::int64_t i = 0; i < n; i += cols) {
-    for (std::int64_t c = 0; c < cols; ++c) {
-      if (!v[i + c]) continue;
-      for (int d = 0; d < dims - 1; ++d) *to++ = at[std::size_t(d)];
-      *to++ = c;
+    for (std::int64_t first = 0; first < cols; first += kChunk) {
+      // Every place is written where the next true one goes: no branch to mispredict.
+      std::uint16_t places[kChunk];
+      const std::uint8_t* row = v + i + first;
+      const std::int64_t width = std::min(kChunk, cols - first);
+      std::int64_t found = 0;
+      for (std::int64_t c = 0; c < width; ++c) {
+        places[found] = std::uint16_t(c);
+        found += row[c] != 0;
+      }
+      for (std::int64_t k = 0; k < found; ++k) {
+        for (int d = 0; d < dims - 1; ++d) *to++ = at[std::size_t(d)];
+        *to++ = first + places[k];
+      }
     }
     for (int d = dims - 2; d >= 0; --d) {
       if (++at[std::size_t(d)] < input.size(d)) break;

@@ -20,6 +20,9 @@ struct PoolTable {
   PoolLoops<float> f32;
   PoolLoops<double> f64;
   PoolLoops<std::int64_t> i64;
+  /// The sum of a box of n[0] x n[1] x n[2] elements, the last ones contiguous; steps of the first two in elements.
+  double (*box_f32)(const float* x, const std::int64_t* n, std::int64_t plane, std::int64_t line);
+  double (*box_f64)(const double* x, const std::int64_t* n, std::int64_t plane, std::int64_t line);
 };
 TP_DECLARE_TABLE(PoolTable, pool_table)
 

@@ -119,6 +119,13 @@ void with_ordered(const OpSchema& op, Dtype d, const F& f) {
   }
 }
 
+struct Add {
+  template <class T>
+  void operator()(T& t, const T& f) const {
+    t = T(t + f);
+  }
+};
+
 // Rows of source added to (or written over) rows of self: both contiguous, seen as [outer, n, inner].
 template <class T, class Update>
 void update_slices(const Storage& self, int dim, const Storage& index, const Storage& source, const Update& update) {
@@ -137,10 +144,19 @@ void update_slices(const Storage& self, int dim, const Storage& index, const Sto
                    for (std::int64_t k = b; k < e; ++k) {
                      const std::int64_t o = k / blocks, first = k % blocks * width;
                      const std::int64_t n = std::min(width, a.inner - first);
+                     if (a.inner == 1) {
+                       for (std::int64_t i = 0; i < count; ++i) update(to[o * a.n + at[i]], from[o * count + i]);
+                       continue;
+                     }
                      for (std::int64_t i = 0; i < count; ++i) {
                        T* __restrict t = to + (o * a.n + at[i]) * a.inner + first;
                        const T* __restrict f = from + (o * count + i) * a.inner + first;
-                       for (std::int64_t j = 0; j < n; ++j) update(t[j], f[j]);
+                       if constexpr (std::is_same_v<Update, Add> && std::is_same_v<T, float>)
+                         index_kernels->add_f32(t, f, n);
+                       else if constexpr (std::is_same_v<Update, Add> && std::is_same_v<T, double>)
+                         index_kernels->add_f64(t, f, n);
+                       else
+                         for (std::int64_t j = 0; j < n; ++j) update(t[j], f[j]);
                      }
                    }
                  });
@@ -326,7 +342,7 @@ void index_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Stora
   on_contiguous(self, [&](Storage& to) {
     with_arithmetic(to.dtype(), [&](auto type) {
       using T = decltype(type);
-      if (!scaled) return update_slices<T>(to, s.dim, s.index, s.source, [](T& t, const T& f) { t = T(t + f); });
+      if (!scaled) return update_slices<T>(to, s.dim, s.index, s.source, Add());
       const Storage by = scalar_storage(alpha, to.dtype());
       const T factor = *by.data<T>();
       update_slices<T>(to, s.dim, s.index, s.source, [factor](T& t, const T& f) { t = T(t + T(factor * f)); });
@@ -394,7 +410,7 @@ Storage embedding_backward(const OpSchema& op, const Storage& grad, const Storag
   const Storage rows = reshaped(contiguous(cast(grad, work)), Shape{at.numel(), width});
   with_arithmetic(work, [&](auto type) {
     using T = decltype(type);
-    update_slices<T>(out, 0, reshaped(at, Shape{at.numel()}), rows, [](T& t, const T& f) { t = T(t + f); });
+    update_slices<T>(out, 0, reshaped(at, Shape{at.numel()}), rows, Add());
   });
   if (padding_idx) {
     const std::int64_t row = *padding_idx < 0 ? *padding_idx + num_weights : *padding_idx;

@@ -9,6 +9,7 @@
 #include "core/modes.h"
 #include "core/parallel_for.h"
 #include "kernels/elementwise.h"
+#include "kernels/streaming.h"
 #include "kernels/tiles.h"
 
 namespace tp::kernels {
@@ -69,9 +70,14 @@ void copy_same_sizes(const Storage& to, const Storage& from) {
   const std::int64_t n = to.numel();
   if (n == 0) return;
   const int item = int(item_size(to.dtype()));
-  if (to.is_contiguous() && from.is_contiguous() && n < kParallelFrom) {
-    staging->convert[int(from.dtype())][int(to.dtype())](to.raw(), from.raw(), n);
-    return;
+  if (to.is_contiguous() && from.is_contiguous() && !streams(to.nbytes())) {
+    const ConvertFn convert = staging->convert[int(from.dtype())][int(to.dtype())];
+    if (n < kParallelFrom) return convert(to.raw(), from.raw(), n);
+    const std::int64_t wide = std::int64_t(item_size(from.dtype()));
+    modes::Unlocked unlocked(n >= kUnlockFrom);
+    return parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
+      convert(to.raw() + b * item, from.raw() + b * wide, e - b);
+    });
   }
   const Storage* both[] = {&to, &from};
   Walk walk = make_walk("copy", to.sizes(), both);

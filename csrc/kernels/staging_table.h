@@ -21,6 +21,9 @@ struct StagingTable {
   Copy2dFn copy2d[5];  // item sizes 1, 2, 4, 8, 16
   /// Copies past the caches; see streaming.h.
   void (*stream)(char* to, const char* from, std::int64_t bytes);
+  /// to[i] = start + (first + i) * step, for n up to 2^31.
+  void (*ramp_i64)(std::int64_t* to, std::int64_t n, std::int64_t first, std::int64_t start, std::int64_t step);
+  void (*ramp_f64)(double* to, std::int64_t n, std::int64_t first, double start, double step);
 };
 TP_DECLARE_TABLE(StagingTable, staging_table)
 

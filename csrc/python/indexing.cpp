@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/engine.h"
+#include "kernels/index.h"
 #include "kernels/number.h"
 #include "ops/wiring.h"
 #include "python/ops_used.h"
@@ -85,24 +86,23 @@ TensorRef index_tensor(const std::vector<std::int64_t>& v) {
 
 // The positions of the true elements, one index tensor per dimension of the mask.
 std::vector<TensorRef> mask_indices(const Storage& mask) {
-  const int dims = mask.dim();
-  std::vector<std::vector<std::int64_t>> at(static_cast<std::size_t>(dims));
-  Dims place(dims, 0);
-  const char* p = mask.raw();
-  const std::int64_t n = mask.numel();
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (*p)
-      for (int d = 0; d < dims; ++d) at[std::size_t(d)].push_back(place[d]);
-    for (int d = dims - 1; d >= 0; --d) {
-      p += mask.stride(d);
-      if (++place[d] < mask.size(d)) break;
-      p -= mask.stride(d) * mask.size(d);
-      place[d] = 0;
-    }
-  }
+  static constexpr OpSchema op{"index", ""};
+  const Storage places = kernels::nonzero(op, mask);  // [count, dimensions]
+  const std::int64_t count = places.size(0), dims = places.size(1);
   std::vector<TensorRef> tensors;
-  for (const auto& v : at) tensors.push_back(index_tensor(v));
+  for (std::int64_t d = 0; d < dims; ++d)
+    tensors.push_back(TensorImpl::make(places.with_geometry(Shape{count}, Strides{dims}, places.offset() + d)));
   return tensors;
+}
+
+// The key, where it is one mask of all elements and nothing is recorded: such a mask needs no list of places.
+TensorRef whole_mask(const TensorRef& t, PyObject* key) {
+  if (!is_tensor(key) || t->dim() == 0 || t->requires_grad() || t->is_special()) return {};
+  const TensorRef& mask = tensor_of(key);
+  if (mask->dtype() != Dtype::Bool || mask->is_special() || !(mask->sizes() == t->sizes()) ||
+      modes::any(modes::kForward | modes::kTransform))
+    return {};
+  return mask;
 }
 
 std::int64_t checked_index(std::int64_t i, std::int64_t size, int dim) {
@@ -338,6 +338,7 @@ PyObject* tensor_subscript(PyObject* self, PyObject* key) {
         return kept(wrap(turned(std::move(part), reversed)), self);
       }
     }
+    if (const TensorRef mask = whole_mask(t, key)) return kept(wrap(ops::masked_select(t, mask)), self);
     Selection s = select_key(t, key);
     s.view = turned(std::move(s.view), s.reversed);
     if (!s.indices.empty()) return kept(wrap(ops::index(s.view, s.indices)), self);
@@ -354,6 +355,12 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
     if (set_element(t, key, value)) return 0;
     if (number_kind(value) != Number::None) kernels::check_held("setitem", scalar_from(value), t->dtype());
     TensorRef v = assigned(value, t);
+    if (v->dim() == 0 && !v->requires_grad() && !v->is_special() && !t->is_inference() &&
+        !t->storage().block()->read_only)
+      if (const TensorRef mask = whole_mask(t, key)) {
+        ops::masked_fill_(t, mask, v->dtype() == t->dtype() ? v : engine_ops.cast_graph(v, t->dtype()));
+        return 0;
+      }
     TensorRef view = plain_view(t, key);
     const Selection s = view ? Selection{std::move(view), {}, {}} : select_key(t, key);
     if (!s.reversed.empty()) {

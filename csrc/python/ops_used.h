@@ -15,6 +15,8 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 TensorRef index(const TensorRef& input, std::span<const TensorRef> indices);
 TensorRef index_put_(const TensorRef& input, std::span<const TensorRef> indices, const TensorRef& values,
                      bool accumulate);
+TensorRef masked_select(const TensorRef& input, const TensorRef& mask);
+TensorRef masked_fill_(const TensorRef& input, const TensorRef& mask, const TensorRef& value);
 TensorRef copy_(const TensorRef& input, const TensorRef& src);
 TensorRef permute(const TensorRef& input, const Dims& dims);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);

@@ -62,11 +62,20 @@ TensorRef solve(const OpSchema& op, const Call& call, const Loop& loop, const Te
 /// Two matrices, whose own batch dimensions broadcast as well.
 // batch: matrices
 template <class Call, class Loop>
-TensorRef matrices(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& a, const TensorRef& b, bool,
-                   bool, bool) {
+TensorRef matrices(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& a, const TensorRef& b,
+                   auto...) {
   if (a->dim() < 2 || b->dim() < 2) return loop();
   const Broadcast in({&a, &b}, 3);
   return in.wrap(call(in[0], in[1]));
+}
+/// Three of them.
+// batch: three_matrices
+template <class Call, class Loop>
+TensorRef three_matrices(const OpSchema&, const Call& call, const Loop& loop, const TensorRef& a, const TensorRef& b,
+                         const TensorRef& c) {
+  if (a->dim() < 2 || b->dim() < 2 || c->dim() < 2) return loop();
+  const Broadcast in({&a, &b, &c}, 7);
+  return in.wrap(call(in[0], in[1], in[2]));
 }
 TP_API TensorRef as_column(const TensorRef& t);
 TP_API TensorRef as_vector(const TensorRef& column);

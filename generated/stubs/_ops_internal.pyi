@@ -397,6 +397,12 @@ def diagonal_backward(grad: Tensor, size: Sequence[int] | int, offset: int, dim1
 def diff_once(input: Tensor, dim: int) -> Tensor:
     """Differences of neighbours along dim, for booleans whether they differ."""
 
+def distance_pairs(x1: Tensor, x2: Tensor, p: float) -> Tensor:
+    """Distances of order 1, 2 or infinity between all rows, without the differences in memory."""
+
+def distance_slope(grad: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Tensor:
+    """Gradient of distances in the differences of the rows."""
+
 def div_rounded(input: Tensor, other: Tensor, rounding_mode: str) -> Tensor:
     """Quotient rounded to a whole number, down or towards 0."""
 
@@ -962,6 +968,9 @@ def view_bytes(input: Tensor, dtype: dtype) -> Tensor:
 
 def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Weighted losses, their sum, or their mean over the sum of the weights."""
+
+def weighted_differences(weight: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    """Sum of the weighted differences of every row of x1 from the rows of x2."""
 
 def where_holds(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
     """Input where the condition holds, other elsewhere; the method where, whose tensor is the..."""

@@ -226,6 +226,15 @@ OPS = [
         ],
     ),
     Op(
+        name="distance_slope",
+        home="internal",
+        cases=({"grad": {"shape": (3, 4)}, "x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}, "out": {"shape": (3, 4)}, "p": 2.0},),
+        skip={"slope": "out is a function of the rows and not an argument to differentiate by"},
+        forms=[
+            Form(args=(("grad", "Tensor"), ("x1", "Tensor"), ("x2", "Tensor"), ("out", "Tensor"), ("p", "float")), results=("slope",), diff=("grad", "x1", "x2", "out"), tests="tests/ops/test_linalg.py"),
+        ],
+    ),
+    Op(
         name="div_rounded",
         home="internal",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
@@ -258,14 +267,6 @@ OPS = [
         cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
         forms=[
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
-        name="embedding_masked",
-        home="internal",
-        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("weight",), tests="tests/ops/test_index.py"),
         ],
     ),
 ]

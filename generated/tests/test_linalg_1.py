@@ -73,7 +73,7 @@ OPS = [
     Op(
         name="cdist",
         dtypes=("f16", "bf16", "f32", "f64"),
-        cases=({"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}},),
+        cases=({"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}}, {"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}, "p": 3.0}),
         forms=[
             Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("x1", "x2"), like="scipy.spatial.distance.cdist(x1, x2, \"minkowski\", p=p)", kind="expr"),
         ],
@@ -231,6 +231,15 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("A",), like="numpy.linalg.det", kind="name"),
+        ],
+    ),
+    Op(
+        name="distance_pairs",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}, "p": 2.0}, {"x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}, "p": 1.0}),
+        forms=[
+            Form(args=(("x1", "Tensor"), ("x2", "Tensor"), ("p", "float")), results=("out",), diff=("x1", "x2"), saved=("x1", "x2", "out"), like="scipy.spatial.distance.cdist(x1, x2, \"minkowski\", p=p)", kind="expr"),
         ],
     ),
     Op(

@@ -151,3 +151,35 @@ def test_where_of_a_condition_alone_gives_places() -> None:
     assert [(p.tolist(), p.dtype) for p in tp.where(condition=tp.tensor(0))] == [([], tp.int64)]
     with pytest.raises(TypeError, match="where"):
         tp.where(x, x)
+
+
+def test_a_mask_of_all_elements() -> None:
+    rng = np.random.default_rng(5)
+    for shape in [(0,), (7,), (2041,), (5, 1500), (2, 3, 4)]:
+        a, m = rng.normal(size=shape), rng.random(shape) < 0.4
+        x, mask = tp.tensor(a), tp.tensor(m)
+        np.testing.assert_array_equal(x[mask].numpy(), a[m])
+        np.testing.assert_array_equal(tp.nonzero(mask).numpy(), np.argwhere(m))
+        np.testing.assert_array_equal(x.mT[mask.mT].numpy() if x.ndim > 1 else x[mask].numpy(),
+                                      np.swapaxes(a, -1, -2)[np.swapaxes(m, -1, -2)] if a.ndim > 1 else a[m])
+        x[mask] = 2
+        a[m] = 2
+        np.testing.assert_array_equal(x.numpy(), a)
+    with pytest.raises(IndexError, match="mask"):
+        tp.ones(3)[tp.tensor([True, False])]
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    with pytest.raises(RuntimeError, match="index_put_: the memory of this tensor is read-only"):
+        tp.from_numpy(fixed)[tp.tensor([True, False, True])] = 0.0
+
+
+@pytest.mark.parametrize("key", [(slice(None), 0), (slice(None), slice(None), 0), (..., 1), (slice(None), 2, 3)])
+@pytest.mark.parametrize("moved", [False, True])
+def test_picks_behind_other_dimensions(key: tuple, moved: bool) -> None:
+    rng = np.random.default_rng(6)
+    a = rng.normal(size=(3, 20, 20))
+    picks = [rng.integers(-20, 20, n) for n in (50, (3, 7), 9, 9)]
+    own = tuple(picks[k] if isinstance(k, int) else k for k in key)
+    x = tp.tensor(a.swapaxes(1, 2)).mT if moved else tp.tensor(a)
+    got = x[tuple(tp.tensor(k) if isinstance(k, np.ndarray) else k for k in own)]
+    np.testing.assert_array_equal(got.numpy(), a[own])

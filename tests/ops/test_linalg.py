@@ -222,3 +222,40 @@ def test_results_are_written_where_they_are_wanted() -> None:
     np.testing.assert_allclose(parts[1].numpy(), np.linalg.svd(a.numpy())[1], rtol=1e-6)
     with pytest.raises(RuntimeError, match="can't be cast"):
         tp.fft.fft(a, out=tp.empty(2, 2))
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, np.inf, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_distances_of_near_rows_far_from_the_origin(p: float, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    for rows, others, length in [(1, 1, 1), (5, 70, 3), (131, 33, 40), (3, 5, 100)]:
+        x, y = (1000 + rng.normal(size=(n, length)).astype(dtype) for n in (rows, others))
+        apart = np.abs(x[:, None].astype(float) - y[None].astype(float))
+        want = apart.max(-1) if p == np.inf else (apart**p).sum(-1) ** (1 / p)
+        got = tp.cdist(tp.tensor(x), tp.tensor(y), p).numpy()
+        np.testing.assert_allclose(got, want, rtol=8 * np.finfo(dtype).eps)
+
+
+def test_distances_beyond_the_range_of_squares() -> None:
+    x = tp.tensor([[3e25, 0.0], [3e-30, 0.0], [float("inf"), 0.0], [float("nan"), 0.0]])
+    y = tp.tensor([[0.0, 4e25], [0.0, 4e-30]])
+    want = [[5e25, 3e25], [4e25, 5e-30], [float("inf")] * 2, [float("nan")] * 2]
+    np.testing.assert_allclose(tp.cdist(x, y).numpy(), want, rtol=1e-6)
+    np.testing.assert_array_equal(tp.cdist(x, x).diagonal().numpy()[:2], [0, 0])
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
+def test_gradients_and_samples_of_distances(p: float) -> None:
+    rng = np.random.default_rng(4)
+    x = tp.tensor(rng.normal(size=(2, 1, 5, 3)), requires_grad=True)
+    y = tp.tensor(rng.normal(size=(4, 6, 3)), requires_grad=True)
+    assert tp.autograd.gradcheck(lambda a, b: tp.cdist(a, b, p), (x, y))
+    assert tp.autograd.gradgradcheck(lambda a, b: tp.cdist(a, b, p), (x, y))
+    together = tp.func.vmap(lambda a, b: tp.cdist(a, b, p), in_dims=(None, 0))(x.detach(), y.detach())
+    np.testing.assert_array_equal(together[1, 0, 0].numpy(), tp.cdist(x[0, 0], y[1], p).detach().numpy())
+
+
+def test_the_slope_of_a_distance_of_nothing_is_nothing() -> None:
+    x = tp.tensor([[1.0, 2.0], [4.0, 6.0]], requires_grad=True)
+    tp.cdist(x, x.detach()).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[-0.6, -0.8], [0.6, 0.8]], rtol=1e-6)

@@ -185,12 +185,128 @@ void pass(int64_t m, int64_t s, const T* __restrict xr, const T* __restrict xi, 
   }
 }
 
+// ---- ends --------------------------------------------------------------------------------------------------------
+
+// Of c * x - d * y beside d * x + c * y some compilers make one fused instruction, though told not to: its last bit would
+// differ from that of other instruction sets.
+#pragma GCC push_options
+#pragma GCC optimize("no-tree-slp-vectorize")
+
+template <class T>
+void split(int64_t n, const T* __restrict pairs, T* __restrict re, T* __restrict im) {
+  for (int64_t i = 0; i < n; ++i) {
+    re[i] = pairs[2 * i];
+    im[i] = pairs[2 * i + 1];
+  }
+}
+template <class T>
+void pair(int64_t n, const T* __restrict re, const T* __restrict im, T* __restrict pairs, T scale) {
+  for (int64_t i = 0; i < n; ++i) {
+    pairs[2 * i] = re[i] * scale;
+    pairs[2 * i + 1] = im[i] * scale;
+  }
+}
+
+template <class T, bool whole>
+TP_FORCE void spectrum_rows(int64_t h, int64_t s, const T* __restrict re, const T* __restrict im,
+                            const T* __restrict roots, T scale, T turn, T* __restrict pairs) {
+  const int64_t n = 2 * h, row = 2 * s;
+  for (int64_t q = 0; q < s; ++q) {
+    pairs[2 * q] = (re[q] + im[q]) * scale;
+    pairs[h * row + 2 * q] = (re[q] - im[q]) * scale;
+    pairs[2 * q + 1] = pairs[h * row + 2 * q + 1] = T(0) * turn;
+  }
+  for (int64_t k = 1; 2 * k <= h; ++k) {
+    const int64_t other = h - k;
+    const T c = roots[2 * k], d = roots[2 * k + 1];
+    const T *xr = re + k * s, *xi = im + k * s, *yr = re + other * s, *yi = im + other * s;
+    // Where both are the same row its second values are written first, and stay the first's.
+    T *low = pairs + k * row, *high = pairs + other * row;
+    T *low_mirror = pairs + (n - k) * row, *high_mirror = pairs + (n - other) * row;
+    const bool two = other != k;
+#pragma GCC ivdep
+    for (int64_t q = 0; q < s; ++q) {
+      const T er = T(0.5) * (xr[q] + yr[q]), ei = T(0.5) * (xi[q] - yi[q]);  // the even samples' spectrum
+      const T dr = T(0.5) * (xi[q] + yi[q]), di = T(0.5) * (yr[q] - xr[q]);  // the odd samples'
+      const T tr = dr * c - di * d, ti = dr * d + di * c;
+      const T ar = (er + tr) * scale, ai = ei + ti;
+      const T br = two ? (er - tr) * scale : ar, bi = two ? ti - ei : ai;
+      low[2 * q] = ar;
+      low[2 * q + 1] = ai * turn;
+      high[2 * q] = br;
+      high[2 * q + 1] = bi * turn;
+      if constexpr (whole) {
+        low_mirror[2 * q] = ar;
+        low_mirror[2 * q + 1] = -ai * turn;
+        high_mirror[2 * q] = br;
+        high_mirror[2 * q + 1] = -bi * turn;
+      }
+    }
+  }
+}
+template <class T>
+void spectrum(int64_t h, int64_t s, const T* re, const T* im, const T* roots, T scale, T turn, bool whole, T* pairs) {
+  if (whole)
+    spectrum_rows<T, true>(h, s, re, im, roots, scale, turn, pairs);
+  else
+    spectrum_rows<T, false>(h, s, re, im, roots, scale, turn, pairs);
+}
+
+template <class T>
+void turn(int64_t n, int64_t s, const T* xr, const T* xi, const T* c, const T* d, T* yr, T* yi) {
+  for (int64_t k = 0; k < n; ++k)
+#pragma GCC ivdep
+    for (int64_t q = k * s; q < (k + 1) * s; ++q) {
+      const T x = xr[q], y = xi[q];
+      yr[q] = x * c[k] - y * d[k];
+      yi[q] = x * d[k] + y * c[k];
+    }
+}
+
+template <class T>
+void halves(int64_t h, int64_t s, const T* __restrict pairs, const T* __restrict roots, T turn, T* __restrict re,
+            T* __restrict im) {
+  const int64_t row = 2 * s;
+  for (int64_t q = 0; q < s; ++q) {
+    const T zero = pairs[2 * q], last = pairs[h * row + 2 * q];
+    re[q] = zero + last;
+    im[q] = zero - last;
+  }
+  for (int64_t k = 1; 2 * k <= h; ++k) {
+    const int64_t other = h - k;
+    const T *a = pairs + k * row, *b = pairs + other * row;
+    const T c = roots[2 * k], d = -roots[2 * k + 1];
+    T *xr = re + k * s, *xi = im + k * s, *yr = re + other * s, *yi = im + other * s;
+    const bool two = other != k;
+#pragma GCC ivdep
+    for (int64_t q = 0; q < s; ++q) {
+      const T ai = a[2 * q + 1] * turn, bi = b[2 * q + 1] * turn;
+      const T er = a[2 * q] + b[2 * q], ei = ai - bi, dr = a[2 * q] - b[2 * q], di = ai + bi;
+      // i exp(2 pi i k / n) (a - conj b)
+      const T tr = dr * c - di * d, ti = dr * d + di * c;
+      const T ar = er - ti, bi_ = ei + tr;
+      xr[q] = ar;
+      xi[q] = bi_;
+      yr[q] = two ? er + ti : ar;
+      yi[q] = two ? tr - ei : bi_;
+    }
+  }
+}
+
+template <class T>
+constexpr FftEnds<T> ends() {
+  return {split<T>, pair<T>, spectrum<T>, turn<T>, halves<T>};
+}
+#pragma GCC pop_options
+
 }  // namespace
 
 extern const FftTable fft_table = {{pass<8, float>, pass<4, float>, pass<2, float>, pass<3, float>, pass<5, float>,
                                     pass<7, float>, pass<11, float>, pass<13, float>},
                                    {pass<8, double>, pass<4, double>, pass<2, double>, pass<3, double>, pass<5, double>,
-                                    pass<7, double>, pass<11, double>, pass<13, double>}};
+                                    pass<7, double>, pass<11, double>, pass<13, double>},
+                                   ends<float>(),
+                                   ends<double>()};
 
 }  // namespace TP_ISA
 }  // namespace tp

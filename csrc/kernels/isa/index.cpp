@@ -37,10 +37,15 @@ void pick(char* to_, const char* from_, const int64_t* index, int64_t n, int64_t
   }
 }
 
+template <class T>
+void add(T* __restrict to, const T* __restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
 }  // namespace
 
-extern const IndexTable index_table = {within,
-                                       {pick<uint8_t>, pick<uint16_t>, pick<uint32_t>, pick<uint64_t>, pick<raw16>}};
+extern const IndexTable index_table = {
+    within, {pick<uint8_t>, pick<uint16_t>, pick<uint32_t>, pick<uint64_t>, pick<raw16>}, add<float>, add<double>};
 
 }  // namespace TP_ISA
 }  // namespace tp

@@ -3,6 +3,7 @@
 
 #include "kernels/conv_walk.h"
 #include "kernels/isa/lanes.h"
+#include "kernels/isa/vectors.h"
 
 namespace tp {
 namespace TP_ISA {
@@ -137,12 +138,44 @@ void sum_back(const ConvGeometry& g, const T* slope, T* x) {
   });
 }
 
+template <class T>
+double box(const T* x, const int64_t* n, int64_t plane, int64_t line) {
+  int64_t depth = n[0], height = n[1], width = n[2];
+  if (width == line) {
+    width *= height, height = 1;
+    if (width == plane) width *= depth, depth = 1;
+  }
+  double total = 0;
+  for (int64_t d = 0; d < depth; ++d)
+    for (int64_t h = 0; h < height; ++h) {
+      const T* from = x + d * plane + h * line;
+      // Four sums in lanes; a chain of additions would wait for each.
+      constexpr int kLanes = TP_VECTOR_BYTES / 8;
+      typedef T Part __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+      Vec<double> acc[4] = {};
+      int64_t i = 0;
+      for (; i + 4 * kLanes <= width; i += 4 * kLanes)
+        for (int k = 0; k < 4; ++k)
+          acc[k] += __builtin_convertvector(*reinterpret_cast<const Part*>(from + i + k * kLanes), Vec<double>);
+      double lanes[kLanes];
+      store(lanes, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+      for (int half = kLanes / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; ++k) lanes[k] += lanes[k + half];
+      double sum = lanes[0];
+      for (; i < width; ++i) sum += double(from[i]);
+      total += sum;
+    }
+  return total;
+}
+
 }  // namespace
 
 extern const PoolTable pool_table;
 const PoolTable pool_table = {{max<float>, sum<float>, sum_back<float>},
                               {max<double>, sum<double>, sum_back<double>},
-                              {max<int64_t>, sum<int64_t>, sum_back<int64_t>}};
+                              {max<int64_t>, sum<int64_t>, sum_back<int64_t>},
+                              box<float>,
+                              box<double>};
 
 }  // namespace TP_ISA
 }  // namespace tp

@@ -244,10 +244,15 @@ void transpose(T* to, int64_t to_row, const T* from, int64_t from_col, int64_t r
     for (int64_t r = full_rows; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c) to[r * to_row + c] = from[c * from_col + r];
   } else {
+    // Whole cache lines on both sides: rows a page apart share their places in the cache.
+    constexpr int64_t line = 64 / sizeof(T);
     for (int64_t r0 = 0; r0 < rows; r0 += 16) {
       const int64_t last = r0 + 16 < rows ? r0 + 16 : rows;
-      for (int64_t c = 0; c < cols; ++c)
-        for (int64_t r = r0; r < last; ++r) to[r * to_row + c] = from[c * from_col + r];
+      for (int64_t c0 = 0; c0 < cols; c0 += line) {
+        const int64_t end = c0 + line < cols ? c0 + line : cols;
+        for (int64_t r = r0; r < last; ++r)
+          for (int64_t c = c0; c < end; ++c) to[r * to_row + c] = from[c * from_col + r];
+      }
     }
   }
 }
@@ -271,6 +276,14 @@ void copy2d(char* to_, const char* from_, const Copy2dStrides& s, int64_t rows, 
         T* row = to + r * s.to_row;
         const T v = from[r * s.from_row];
         for (int64_t c = 0; c < cols; ++c) row[c] = v;
+      }
+      return;
+    } else if (s.from_col == -1) {
+      // A step the compiler knows: whole vectors, turned around.
+      for (int64_t r = 0; r < rows; ++r) {
+        T* __restrict row = to + r * s.to_row;
+        const T* __restrict source = from + r * s.from_row;
+        for (int64_t c = 0; c < cols; ++c) row[c] = source[-c];
       }
       return;
     } else if (s.from_row == 1 && rows >= 4) {
@@ -316,6 +329,18 @@ void stream(char* to, const char* from, int64_t bytes) {
   if (i < bytes) memcpy(to + i, from + i, size_t(bytes - i));
 }
 
+// ---- numbers -----------------------------------------------------------------------------------------------------
+
+void ramp_i64(int64_t* to, int64_t n, int64_t first, int64_t start, int64_t step) {
+  start += first * step;
+  for (int64_t i = 0; i < n; ++i) to[i] = start + i * step;
+}
+void ramp_f64(double* to, int64_t n, int64_t first, double start, double step) {
+  // The place as a sum of two doubles, which is exact: only 32-bit integers become doubles in one instruction everywhere.
+  const double base = double(first);
+  for (int32_t i = 0; i < int32_t(n); ++i) to[i] = start + (base + double(i)) * step;
+}
+
 }  // namespace
 
 #define TP_ROW(F)                                                                                                    \
@@ -328,6 +353,8 @@ extern const StagingTable staging_table = {
      TP_ROW(10), TP_ROW(11), TP_ROW(12), TP_ROW(13), TP_ROW(14)},
     {copy2d<uint8_t>, copy2d<uint16_t>, copy2d<uint32_t>, copy2d<uint64_t>, copy2d<raw16>},
     stream,
+    ramp_i64,
+    ramp_f64,
 };
 #undef TP_ROW
 

@@ -574,6 +574,28 @@ PyObject* dist_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return dist_call(self, args, nargs, kwnames);
 }
 
+// distance_slope
+constexpr Param kDistanceSlopeSpecParams[] = {
+    {"grad", Kind::Tensor},
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+    {"out", Kind::Tensor},
+    {"p", Kind::Float},
+};
+const Spec kDistanceSlopeSpec{"distance_slope", "distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope", kDistanceSlopeSpecParams};
+
+PyObject* distance_slope_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("distance_slope", [&]() -> PyObject* {
+    const Spec& spec = kDistanceSlopeSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::distance_slope(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref(), to_tensor(spec, a, 3).ref(), to_double(spec, a, 4))), spec, a);
+  });
+}
+PyObject* distance_slope_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return distance_slope_call(nullptr, args, nargs, kwnames);
+}
+
 // div_rounded
 constexpr Param kDivRoundedSpecParams[] = {
     {"input", Kind::Tensor},
@@ -654,26 +676,6 @@ PyObject* eigh_backward_call(PyObject* self, PyObject* const* args, Py_ssize_t n
 }
 PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return eigh_backward_call(nullptr, args, nargs, kwnames);
-}
-
-// embedding_masked
-constexpr Param kEmbeddingMaskedSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::Tensor},
-    {"padding_idx", Kind::OptInt},
-};
-const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
-
-PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("embedding_masked", [&]() -> PyObject* {
-    const Spec& spec = kEmbeddingMaskedSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return embedding_masked_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -926,6 +928,18 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"distance_slope", fast(distance_slope_function), METH_FASTCALL | METH_KEYWORDS,
+     "distance_slope(grad, x1, x2, out, p)\n"
+     "--\n"
+     "\n"
+     "Gradient of distances in the differences of the rows.\n"
+     "\n"
+     "Args:\n"
+     "  grad: Tensor\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  out: Tensor\n"
+     "  p: float"},
     {"div_rounded", fast(div_rounded_function), METH_FASTCALL | METH_KEYWORDS,
      "div_rounded(input, other, rounding_mode)\n"
      "--\n"
@@ -958,16 +972,6 @@ PyMethodDef functions_internal[] = {
      "  g_vectors: Tensor\n"
      "  values: Tensor\n"
      "  vectors: Tensor"},
-    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
-     "embedding_masked(input, weight, padding_idx)\n"
-     "--\n"
-     "\n"
-     "Picked rows with those of the padding index set to zero.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  weight: Tensor\n"
-     "  padding_idx: int or None"},
     {},
 };
 

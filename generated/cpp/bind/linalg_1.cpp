@@ -596,6 +596,26 @@ PyObject* det_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   return det_call(self, args, nargs, kwnames);
 }
 
+// distance_pairs
+constexpr Param kDistancePairsSpecParams[] = {
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+    {"p", Kind::Float},
+};
+const Spec kDistancePairsSpec{"distance_pairs", "distance_pairs(Tensor x1, Tensor x2, float p) -> Tensor out", kDistancePairsSpecParams};
+
+PyObject* distance_pairs_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("distance_pairs", [&]() -> PyObject* {
+    const Spec& spec = kDistancePairsSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::distance_pairs(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_double(spec, a, 2))), spec, a);
+  });
+}
+PyObject* distance_pairs_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return distance_pairs_call(nullptr, args, nargs, kwnames);
+}
+
 // dot
 constexpr Param kDotSpecParams[] = {
     {"input", Kind::Tensor},
@@ -1043,6 +1063,20 @@ PyMethodDef functions_internal[] = {
      "  fweights: Tensor or None\n"
      "  aweights: Tensor or None\n"
      "  alone: bool"},
+    {"distance_pairs", fast(distance_pairs_function), METH_FASTCALL | METH_KEYWORDS,
+     "distance_pairs(x1, x2, p)\n"
+     "--\n"
+     "\n"
+     "Distances of order 1, 2 or infinity between all rows, without the differences in memory.\n"
+     "\n"
+     "Args:\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "  p: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of x1 = sum_to(where(p == 2, weighted_differences(where(out == 0, 0, g / out), x1, x2), sum(distance_slope(g, x1, x2, out, p), (-2,))), shape(x1))\n"
+     "  gradient of x2 = sum_to(where(p == 2, weighted_differences(mT(where(out == 0, 0, g / out)), x2, x1), -sum(distance_slope(g, x1, x2, out, p), (-3,))), shape(x2))"},
     {},
 };
 

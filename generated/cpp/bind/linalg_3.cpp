@@ -6,29 +6,6 @@
 namespace tp::python {
 namespace {
 
-// lu_solve
-constexpr Param kLuSolveSpecParams[] = {
-    {"b", Kind::Tensor},
-    {"LU_data", Kind::Tensor},
-    {"LU_pivots", Kind::Tensor},
-};
-const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
-
-PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lu_solve", [&]() -> PyObject* {
-    const Spec& spec = kLuSolveSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(nullptr, args, nargs, kwnames);
-}
-PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(self, args, nargs, kwnames);
-}
-
 // lu_unpack
 constexpr Param kLuUnpackSpecParams[] = {
     {"LU_data", Kind::Tensor},
@@ -653,6 +630,26 @@ PyObject* vecdot_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return vecdot_call(nullptr, args, nargs, kwnames);
 }
 
+// weighted_differences
+constexpr Param kWeightedDifferencesSpecParams[] = {
+    {"weight", Kind::Tensor},
+    {"x1", Kind::Tensor},
+    {"x2", Kind::Tensor},
+};
+const Spec kWeightedDifferencesSpec{"weighted_differences", "weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out", kWeightedDifferencesSpecParams};
+
+PyObject* weighted_differences_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("weighted_differences", [&]() -> PyObject* {
+    const Spec& spec = kWeightedDifferencesSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::weighted_differences(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* weighted_differences_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return weighted_differences_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
   return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -671,16 +668,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
-    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve(b, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
     {"lu_unpack", fast(lu_unpack_function), METH_FASTCALL | METH_KEYWORDS,
      "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)\n"
      "--\n"
@@ -895,6 +882,21 @@ PyMethodDef functions_internal[] = {
      "  A: Tensor\n"
      "  full_matrices: bool, default True\n"
      "  driver: str or None, default None"},
+    {"weighted_differences", fast(weighted_differences_function), METH_FASTCALL | METH_KEYWORDS,
+     "weighted_differences(weight, x1, x2)\n"
+     "--\n"
+     "\n"
+     "Sum of the weighted differences of every row of x1 from the rows of x2.\n"
+     "\n"
+     "Args:\n"
+     "  weight: Tensor\n"
+     "  x1: Tensor\n"
+     "  x2: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of weight = sum_to(sum(unsqueeze(g, -2) * (unsqueeze(x1, -2) - unsqueeze(x2, -3)), (-1,)), shape(weight))\n"
+     "  gradient of x1 = sum_to(g * sum(weight, (-1,), True), shape(x1))\n"
+     "  gradient of x2 = sum_to(-matmul(mT(weight), g), shape(x2))"},
     {},
 };
 
@@ -1063,16 +1065,6 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
-    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve($self, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
     {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
      "matmul($self, other)\n"
      "--\n"

@@ -57,8 +57,6 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
@@ -150,6 +148,10 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage vector_norm_backward(const Storage& grad, const Storage& input, const Storage& out, const Scalar& ord,
+    const Dims& dim, bool keepdim);
+TensorRef vector_norm_backward(const TensorRef& grad, const TensorRef& input, const TensorRef& out, const Scalar& ord,
+    const Dims& dim, bool keepdim);
 Storage view_as_complex(const Storage& input);
 TensorRef view_as_complex(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
@@ -821,6 +823,28 @@ TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p) 
   return dist_compose<TensorRef>(input, other, p);
 }
 
+// distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope
+//   slope = vector_norm_backward(grad, unsqueeze(x1, -2) - unsqueeze(x2, -3), out, p, (-1,), False)
+
+namespace {
+constexpr OpSchema kDistanceSlopeSchema{"distance_slope",
+    "distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope", 1, Amp::Keep, true};
+
+template <class V>
+V distance_slope_compose(const V& grad, const V& x1, const V& x2, const V& out, double p) {
+  return vector_norm_backward(grad, sub(unsqueeze(x1, std::int64_t(-2)), unsqueeze(x2, std::int64_t(-3)), Scalar(1)),
+      out, Scalar(p), Dims{std::int64_t(-1)}, false);
+}
+}  // namespace
+
+Storage distance_slope(const Storage& grad, const Storage& x1, const Storage& x2, const Storage& out, double p) {
+  return distance_slope_compose<Storage>(grad, x1, x2, out, p);
+}
+TensorRef distance_slope(const TensorRef& grad, const TensorRef& x1, const TensorRef& x2, const TensorRef& out,
+    double p) {
+  return distance_slope_compose<TensorRef>(grad, x1, x2, out, p);
+}
+
 // div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out
 //   out = floor_divide(input, other) if rounding_mode == "floor" else trunc(input / other) if is_floating(input) or is_floating(other) else floor_divide(input - fmod(input, other), other)
 
@@ -963,27 +987,6 @@ Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const S
 TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors) {
   return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
-}
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
-
-namespace {
-constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
-    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
-  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
-      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
-}
-}  // namespace
-
-Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<Storage>(input, weight, padding_idx);
-}
-TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
 }
 
 }  // namespace ops

@@ -133,6 +133,11 @@ TP_API TensorRef diagflat(const TensorRef& input, std::int64_t offset);
 TP_API Storage dist(const Storage& input, const Storage& other, const Scalar& p);
 TP_API TensorRef dist(const TensorRef& input, const TensorRef& other, const Scalar& p);
 
+// distance_slope(Tensor grad, Tensor x1, Tensor x2, Tensor out, float p) -> Tensor slope
+TP_API Storage distance_slope(const Storage& grad, const Storage& x1, const Storage& x2, const Storage& out, double p);
+TP_API TensorRef distance_slope(const TensorRef& grad, const TensorRef& x1, const TensorRef& x2, const TensorRef& out,
+    double p);
+
 // div_rounded(Tensor input, Tensor other, str rounding_mode) -> Tensor out
 TP_API Storage div_rounded(const Storage& input, const Storage& other, std::string_view rounding_mode);
 TP_API TensorRef div_rounded(const TensorRef& input, const TensorRef& other, std::string_view rounding_mode);
@@ -152,10 +157,5 @@ TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, 
     const Storage& vectors);
 TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors);
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
-    std::optional<std::int64_t> padding_idx);
 
 }  // namespace tp::ops

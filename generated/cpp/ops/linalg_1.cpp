@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/distance.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 
@@ -32,8 +33,13 @@ Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1,
 TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+Storage distance_slope(const Storage& grad, const Storage& x1, const Storage& x2, const Storage& out, double p);
+TensorRef distance_slope(const TensorRef& grad, const TensorRef& x1, const TensorRef& x2, const TensorRef& out,
+    double p);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage eq(const Storage& input, const Storage& other);
+TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
 TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
@@ -89,6 +95,10 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage weighted_differences(const Storage& weight, const Storage& x1, const Storage& x2);
+TensorRef weighted_differences(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
 // addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor out
 //   vjp input = sum_to(beta * g, shape(input))
@@ -829,7 +839,8 @@ GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_output
 }
 
 // cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out
-//   out = vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, (-1,))
+//   rows = ndim(x1) >= 2 and ndim(x2) >= 2 and size(x1, -1) == size(x2, -1) and size(x1, -1) > 0
+//   out = distance_pairs(x1, x2, p) if rows and is_floating(x1) and is_floating(x2) and (p == 1 or p == 2 or p == inf) else vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, (-1,))
 
 namespace {
 constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor out", 1, Amp::ForceFp32,
@@ -837,8 +848,12 @@ constexpr OpSchema kCdistSchema{"cdist", "cdist(Tensor x1, Tensor x2, float p=2.
 
 template <class V>
 V cdist_compose(const V& x1, const V& x2, double p) {
-  return vector_norm(sub(unsqueeze(x1, std::int64_t(-2)), unsqueeze(x2, std::int64_t(-3)), Scalar(1)), Scalar(p),
-      Dims{std::int64_t(-1)}, false, std::nullopt);
+  const auto rows = (ndim(x1) >= std::int64_t(2)) && (ndim(x2) >= std::int64_t(2)) && (size(x1, std::int64_t(-1)) ==
+      size(x2, std::int64_t(-1))) && (size(x1, std::int64_t(-1)) > std::int64_t(0));
+  return ((rows) && (is_floating(x1)) && (is_floating(x2)) && ((p == std::int64_t(1)) || (p == std::int64_t(2))
+      || (p == std::numeric_limits<double>::infinity())) ? distance_pairs(x1, x2, p) : vector_norm(sub(unsqueeze(x1,
+      std::int64_t(-2)), unsqueeze(x2, std::int64_t(-3)), Scalar(1)), Scalar(p), Dims{std::int64_t(-1)}, false,
+      std::nullopt));
 }
 }  // namespace
 
@@ -1403,6 +1418,95 @@ GraphGradVec DetBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (!g) return grads;
   if (needs(*this, 0))
     grads[0] = fit(det_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+  return grads;
+}
+
+// distance_pairs(Tensor x1, Tensor x2, float p) -> Tensor out
+//   vjp x1 = sum_to(where(p == 2, weighted_differences(where(out == 0, 0, g / out), x1, x2), sum(distance_slope(g, x1, x2, out, p), (-2,))), shape(x1))
+//   vjp x2 = sum_to(where(p == 2, weighted_differences(mT(where(out == 0, 0, g / out)), x2, x1), -sum(distance_slope(g, x1, x2, out, p), (-3,))), shape(x2))
+//   saves: x1, x2, out, p
+
+namespace {
+
+template <class V>
+V distance_pairs_vjp_x1(const V& g, const V& out, const V& x1, const V& x2, double p) {
+  return sum_to((p == std::int64_t(2) ? weighted_differences(where(eq(out, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), div(g, out)), x1, x2) : sum(distance_slope(g, x1, x2, out, p),
+      Dims{std::int64_t(-2)}, false, std::nullopt)), shape(x1));
+}
+
+template <class V>
+V distance_pairs_vjp_x2(const V& g, const V& out, const V& x2, const V& x1, double p) {
+  return sum_to((p == std::int64_t(2) ? weighted_differences(mT(where(eq(out, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), div(g, out))), x2, x1) : neg(sum(distance_slope(g, x1, x2, out, p),
+      Dims{std::int64_t(-3)}, false, std::nullopt))), shape(x2));
+}
+
+TP_COLD TensorRef distance_pairs_batched(const TensorRef& x1, const TensorRef& x2, double p) {
+  const auto call = [&](const TensorRef& x1, const TensorRef& x2) { return ops::distance_pairs(x1, x2, p); };
+  const auto loop = [&] { return batch::loop({DistancePairsBackward::schema_v1, {x1, x2}},
+      [&](const batch::Samples& samples) { return ops::distance_pairs(samples[0], samples[1], p); }); };
+  return batch::rules::matrices(DistancePairsBackward::schema_v1, call, loop, x1, x2, p);
+}
+
+TP_COLD void distance_pairs_set_tangent(const TensorRef& out, const TensorRef& x1, const TensorRef& x2, double p) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(x1), wiring::tangent(x2)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(distance_pairs_vjp_x1<TensorRef>(g, wiring::primal(out), wiring::primal(x1),
+        wiring::primal(x2), p), x1->sizes(), x1->dtype());
+    if (tangents[1]) grads[1] = fit(distance_pairs_vjp_x2<TensorRef>(g, wiring::primal(out), wiring::primal(x2),
+        wiring::primal(x1), p), x2->sizes(), x2->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage distance_pairs(const Storage& x1, const Storage& x2, double p) {
+  check_dtype(DistancePairsBackward::schema_v1, x1, kHalfDtypes | kFloatDtypes);
+  return kernels::distance_pairs(DistancePairsBackward::schema_v1, x1, x2, p);
+}
+TensorRef distance_pairs(const TensorRef& x1, const TensorRef& x2, double p) {
+  if (TP_UNLIKELY(batch::any(x1, x2)))
+    return distance_pairs_batched(x1, x2, p);
+  TensorRef out = wiring::result_of([&] { return distance_pairs(x1->storage(), x2->storage(), p); });
+  if (wiring::records(x1, x2)) {
+    auto node = make_node<DistancePairsBackward>();
+    DistancePairsBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, x1);
+    back.set_input(1, x2);
+    back.p_ = p;
+    back.save(0, x1);
+    back.save(1, x2);
+    wiring::attach(out, std::move(node));
+    back.save(2, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&x1, &x2}))
+    wiring::each_level({&x1, &x2}, {}, [&] { distance_pairs_set_tangent(out, x1, x2, p); });
+  return out;
+}
+GradVec DistancePairsBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(distance_pairs_vjp_x1<Storage>(g, saved(2), saved(0), saved(1), p_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(distance_pairs_vjp_x2<Storage>(g, saved(2), saved(1), saved(0), p_), input_shape(1), input_dtype(1));
+  return grads;
+}
+GraphGradVec DistancePairsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(distance_pairs_vjp_x1<TensorRef>(g, saved_tensor(2), saved_tensor(0), saved_tensor(1), p_),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(distance_pairs_vjp_x2<TensorRef>(g, saved_tensor(2), saved_tensor(1), saved_tensor(0), p_),
+        input_shape(1), input_dtype(1));
   return grads;
 }
 

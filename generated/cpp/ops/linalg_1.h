@@ -162,6 +162,23 @@ class TP_API DetBackward final : public FuncOp<DetBackward, 1, 1> {
   TP_NODE_DISPOSE(DetBackward)
 };
 
+// distance_pairs(Tensor x1, Tensor x2, float p) -> Tensor out
+class TP_API DistancePairsBackward final : public FuncOp<DistancePairsBackward, 2, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"distance_pairs", "distance_pairs(Tensor x1, Tensor x2, float p) -> Tensor out",
+      1, Amp::Keep, true};
+  static constexpr const char* kName = "DistancePairsBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"x1", "x2", "out"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double p_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(DistancePairsBackward)
+};
+
 // dot(Tensor input, Tensor tensor) -> Tensor out
 class TP_API DotBackward final : public FuncOp<DotBackward, 2, 2> {
  public:
@@ -308,6 +325,10 @@ TP_API TensorRef cross(const TensorRef& input, const TensorRef& other, std::opti
 // det(Tensor A) -> Tensor out
 TP_API Storage det(const Storage& A);
 TP_API TensorRef det(const TensorRef& A);
+
+// distance_pairs(Tensor x1, Tensor x2, float p) -> Tensor out
+TP_API Storage distance_pairs(const Storage& x1, const Storage& x2, double p);
+TP_API TensorRef distance_pairs(const TensorRef& x1, const TensorRef& x2, double p);
 
 // dot(Tensor input, Tensor tensor) -> Tensor out
 TP_API Storage dot(const Storage& input, const Storage& tensor);

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
+#include "kernels/distance.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
 #include "ops/recursion.h"
@@ -67,6 +68,8 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
+Storage neg(const Storage& input);
+TensorRef neg(const TensorRef& input);
 Storage pinv_backward(const Storage& grad, const Storage& A, const Storage& P);
 TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const TensorRef& P);
 Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
@@ -77,6 +80,8 @@ Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Stor
 TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign);
 Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
 TensorRef squeeze(const TensorRef& input, const std::optional<Dims>& dim);
+Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
+TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 Storage tril(const Storage& input, std::int64_t diagonal);
@@ -90,26 +95,6 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-//   out = linalg_lu_solve(LU_data, LU_pivots, b)
-
-namespace {
-constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
-  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
-}
-}  // namespace
-
-Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
-  return on_tensors([&] { return lu_solve(tensors_of(b), tensors_of(LU_data), tensors_of(LU_pivots)); });
-}
-TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
-  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
-}
 
 // lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 //   k = size(LU_data, -2) if size(LU_data, -2) < size(LU_data, -1) else size(LU_data, -1)
@@ -1094,6 +1079,109 @@ TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim) {
     return vecdot(wiring::autocast(kVecdotSchema, x), wiring::autocast(kVecdotSchema, y), dim);
   }
   return vecdot_compose<TensorRef>(x, y, dim);
+}
+
+// weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out
+//   vjp weight = sum_to(sum(unsqueeze(g, -2) * (unsqueeze(x1, -2) - unsqueeze(x2, -3)), (-1,)), shape(weight))
+//   vjp x1 = sum_to(g * sum(weight, (-1,), True), shape(x1))
+//   vjp x2 = sum_to(-matmul(mT(weight), g), shape(x2))
+//   saves: weight, x1, x2
+
+namespace {
+
+template <class V>
+V weighted_differences_vjp_weight(const V& g, const V& x1, const V& x2, const Shape& weight_shape) {
+  return sum_to(sum(mul(unsqueeze(g, std::int64_t(-2)), sub(unsqueeze(x1, std::int64_t(-2)), unsqueeze(x2,
+      std::int64_t(-3)), Scalar(1))), Dims{std::int64_t(-1)}, false, std::nullopt), weight_shape);
+}
+
+template <class V>
+V weighted_differences_vjp_x1(const V& g, const V& weight, const Shape& x1_shape) {
+  return sum_to(mul(g, sum(weight, Dims{std::int64_t(-1)}, true, std::nullopt)), x1_shape);
+}
+
+template <class V>
+V weighted_differences_vjp_x2(const V& g, const V& weight, const Shape& x2_shape) {
+  return sum_to(neg(matmul(mT(weight), g)), x2_shape);
+}
+
+TP_COLD TensorRef weighted_differences_batched(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2) {
+  const auto call = [&](const TensorRef& weight, const TensorRef& x1,
+      const TensorRef& x2) { return ops::weighted_differences(weight, x1, x2); };
+  const auto loop = [&] { return batch::loop({WeightedDifferencesBackward::schema_v1, {weight, x1, x2}},
+      [&](const batch::Samples& samples) { return ops::weighted_differences(samples[0], samples[1], samples[2]); }); };
+  return batch::rules::three_matrices(WeightedDifferencesBackward::schema_v1, call, loop, weight, x1, x2);
+}
+
+TP_COLD void weighted_differences_set_tangent(const TensorRef& out, const TensorRef& weight, const TensorRef& x1,
+    const TensorRef& x2) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(weight), wiring::tangent(x1), wiring::tangent(x2)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(weighted_differences_vjp_weight<TensorRef>(g, wiring::primal(x1),
+        wiring::primal(x2), weight->sizes()), weight->sizes(), weight->dtype());
+    if (tangents[1]) grads[1] = fit(weighted_differences_vjp_x1<TensorRef>(g, wiring::primal(weight), x1->sizes()),
+        x1->sizes(), x1->dtype());
+    if (tangents[2]) grads[2] = fit(weighted_differences_vjp_x2<TensorRef>(g, wiring::primal(weight), x2->sizes()),
+        x2->sizes(), x2->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage weighted_differences(const Storage& weight, const Storage& x1, const Storage& x2) {
+  check_dtype(WeightedDifferencesBackward::schema_v1, weight, kHalfDtypes | kFloatDtypes);
+  return kernels::weighted_differences(WeightedDifferencesBackward::schema_v1, weight, x1, x2);
+}
+TensorRef weighted_differences(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2) {
+  if (TP_UNLIKELY(batch::any(weight, x1, x2)))
+    return weighted_differences_batched(weight, x1, x2);
+  TensorRef out = wiring::result_of([&] { return weighted_differences(weight->storage(), x1->storage(), x2->storage());
+      });
+  if (wiring::records(weight, x1, x2)) {
+    auto node = make_node<WeightedDifferencesBackward>();
+    WeightedDifferencesBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, weight);
+    back.set_input(1, x1);
+    back.set_input(2, x2);
+    if (x1->requires_grad() || x2->requires_grad()) back.save(0, weight);
+    if (weight->requires_grad()) back.save(1, x1);
+    if (weight->requires_grad()) back.save(2, x2);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&weight, &x1, &x2}))
+    wiring::each_level({&weight, &x1, &x2}, {}, [&] { weighted_differences_set_tangent(out, weight, x1, x2); });
+  return out;
+}
+GradVec WeightedDifferencesBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(weighted_differences_vjp_weight<Storage>(g, saved(1), saved(2), input_shape(0)), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(weighted_differences_vjp_x1<Storage>(g, saved(0), input_shape(1)), input_shape(1), input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(weighted_differences_vjp_x2<Storage>(g, saved(0), input_shape(2)), input_shape(2), input_dtype(2));
+  return grads;
+}
+GraphGradVec WeightedDifferencesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    grads[0] = fit(weighted_differences_vjp_weight<TensorRef>(g, saved_tensor(1), saved_tensor(2), input_shape(0)),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    grads[1] = fit(weighted_differences_vjp_x1<TensorRef>(g, saved_tensor(0), input_shape(1)), input_shape(1),
+        input_dtype(1));
+  if (needs(*this, 2))
+    grads[2] = fit(weighted_differences_vjp_x2<TensorRef>(g, saved_tensor(0), input_shape(2)), input_shape(2),
+        input_dtype(2));
+  return grads;
 }
 
 }  // namespace ops

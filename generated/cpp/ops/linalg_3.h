@@ -96,9 +96,20 @@ class TP_API SlogdetBackward final : public FuncOp<SlogdetBackward, 1, 2> {
   TP_NODE_DISPOSE(SlogdetBackward)
 };
 
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
-TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
+// weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out
+class TP_API WeightedDifferencesBackward final : public FuncOp<WeightedDifferencesBackward, 3, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"weighted_differences",
+      "weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "WeightedDifferencesBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"weight", "x1", "x2"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(WeightedDifferencesBackward)
+};
 
 // lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 TP_API std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
@@ -221,5 +232,9 @@ TP_API TensorRef vdot(const TensorRef& input, const TensorRef& other);
 // vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor out
 TP_API Storage vecdot(const Storage& x, const Storage& y, std::int64_t dim);
 TP_API TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim);
+
+// weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out
+TP_API Storage weighted_differences(const Storage& weight, const Storage& x1, const Storage& x2);
+TP_API TensorRef weighted_differences(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2);
 
 }  // namespace tp::ops
