@@ -47,7 +47,7 @@ def result_count(t: Type) -> int:
 
 
 _STATIC = (Base.INT, Base.FLOAT, Base.BOOL, Base.SCALAR)
-_ALIASES = {"sum_dims": "sum"}
+_ALIASES = {"sum_dims": "sum", "log_sigmoid": "logsigmoid"}
 
 
 class TermError(Exception):

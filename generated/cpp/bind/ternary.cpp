@@ -312,8 +312,8 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d input = 1 - target - sigmoid(-input) * (1 + (pos_weight - 1) * target)\n"
-     "  d target = (pos_weight - 1) * logaddexp(-input, 0) - input\n"
-     "  d pos_weight = target * logaddexp(-input, 0)"},
+     "  d target = -input - (pos_weight - 1) * log_sigmoid(input)\n"
+     "  d pos_weight = -target * log_sigmoid(input)"},
     {"clamp_between", fast(clamp_between_function), METH_FASTCALL | METH_KEYWORDS,
      "clamp_between(input, min, max)\n"
      "--\n"

@@ -77,7 +77,7 @@ void addcmul_vjp_tensor2(std::int64_t n, char* const* data, const Scalar* params
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(value * tensor1[i]), g[i]);
 }
 
-// bce_logits_weighted: out = (1 - target) * input + (1 + (pos_weight - 1) * target) * logaddexp(-input, 0)
+// bce_logits_weighted: out = (1 - target) * input + (1 + (pos_weight - 1) * target) * -log_sigmoid(input)
 template <class T>
 void bce_logits_weighted(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T, T, T>;
@@ -88,7 +88,7 @@ void bce_logits_weighted(std::int64_t count, char* const* data, const Scalar* pa
   const T* pos_weight = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] =
-      (T(1) - target[i]) * input[i] + ((T(1) + ((pos_weight[i] - T(1)) * target[i])) * m::logaddexp(-input[i], T(0)));
+      (T(1) - target[i]) * input[i] + ((T(1) + ((pos_weight[i] - T(1)) * target[i])) * (-m::log_sigmoid(input[i])));
 }
 
 // bce_logits_weighted, gradient of input: strong_mul(1 - target - sigmoid(-input) * (1 + (pos_weight - 1) * target), g)
@@ -106,7 +106,7 @@ void bce_logits_weighted_vjp_input(std::int64_t count, char* const* data, const 
       m::strong_mul(T(1) - target[i] - (m::sigmoid(-input[i]) * (T(1) + ((pos_weight[i] - T(1)) * target[i]))), g[i]);
 }
 
-// bce_logits_weighted, gradient of target: strong_mul((pos_weight - 1) * logaddexp(-input, 0) - input, g)
+// bce_logits_weighted, gradient of target: strong_mul(-input - (pos_weight - 1) * log_sigmoid(input), g)
 template <class T>
 void bce_logits_weighted_vjp_target(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T, T, T>;
@@ -116,11 +116,11 @@ void bce_logits_weighted_vjp_target(std::int64_t count, char* const* data, const
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* pos_weight = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((pos_weight[i] - T(1)) * m::logaddexp(-input[i],
-      T(0)) - input[i], g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] =
+      m::strong_mul(-input[i] - ((pos_weight[i] - T(1)) * m::log_sigmoid(input[i])), g[i]);
 }
 
-// bce_logits_weighted, gradient of pos_weight: strong_mul(target * logaddexp(-input, 0), g)
+// bce_logits_weighted, gradient of pos_weight: strong_mul(-target * log_sigmoid(input), g)
 template <class T>
 void bce_logits_weighted_vjp_pos_weight(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T, T, T>;
@@ -130,7 +130,7 @@ void bce_logits_weighted_vjp_pos_weight(std::int64_t count, char* const* data, c
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* target = reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(target[i] * m::logaddexp(-input[i], T(0)), g[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul((-target[i]) * m::log_sigmoid(input[i]), g[i]);
 }
 
 // bce_logits_weighted, gradients of input, target, pos_weight at once
@@ -147,12 +147,12 @@ void bce_logits_weighted_vjps(std::int64_t count, char* const* data, const Scala
   const T* pos_weight = reinterpret_cast<const T*>(data[6]);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s2 = -input[i];
-    const T s1 = pos_weight[i] - T(1);
-    const T s0 = m::logaddexp(s2, T(0));
-    to[i] = m::strong_mul(T(1) - target[i] - (m::sigmoid(s2) * (T(1) + (s1 * target[i]))), g[i]);
-    to1[i] = m::strong_mul(s1 * s0 - input[i], g[i]);
-    to2[i] = m::strong_mul(target[i] * s0, g[i]);
+    const T s2 = m::log_sigmoid(input[i]);
+    const T s1 = -input[i];
+    const T s0 = pos_weight[i] - T(1);
+    to[i] = m::strong_mul(T(1) - target[i] - (m::sigmoid(s1) * (T(1) + (s0 * target[i]))), g[i]);
+    to1[i] = m::strong_mul(s1 - (s0 * s2), g[i]);
+    to2[i] = m::strong_mul((-target[i]) * s2, g[i]);
   }
 }
 

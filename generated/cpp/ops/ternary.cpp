@@ -59,14 +59,14 @@ Storage isnan(const Storage& input);
 TensorRef isnan(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
 TensorRef le(const TensorRef& input, const TensorRef& other);
-Storage logaddexp(const Storage& input, const Storage& other);
-TensorRef logaddexp(const TensorRef& input, const TensorRef& other);
 Storage logical_and(const Storage& input, const Storage& other);
 TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logical_not(const Storage& input);
 TensorRef logical_not(const TensorRef& input);
 Storage logical_or(const Storage& input, const Storage& other);
 TensorRef logical_or(const TensorRef& input, const TensorRef& other);
+Storage logsigmoid(const Storage& input);
+TensorRef logsigmoid(const TensorRef& input);
 Storage lt(const Storage& input, const Storage& other);
 TensorRef lt(const TensorRef& input, const TensorRef& other);
 Storage mul(const Storage& input, const Storage& other);
@@ -386,10 +386,10 @@ GraphGradVec AddcmulBackward::apply_for_graph(std::span<const TensorRef> grad_ou
 }
 
 // bce_logits_weighted(Tensor input, Tensor target, Tensor pos_weight) -> Tensor out
-//   out = (1 - target) * input + (1 + (pos_weight - 1) * target) * logaddexp(-input, 0)
+//   out = (1 - target) * input + (1 + (pos_weight - 1) * target) * -log_sigmoid(input)
 //   d input = 1 - target - sigmoid(-input) * (1 + (pos_weight - 1) * target)
-//   d target = (pos_weight - 1) * logaddexp(-input, 0) - input
-//   d pos_weight = target * logaddexp(-input, 0)
+//   d target = -input - (pos_weight - 1) * log_sigmoid(input)
+//   d pos_weight = -target * log_sigmoid(input)
 //   saves: input, target, pos_weight
 
 namespace {
@@ -408,17 +408,17 @@ TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& tar
       Scalar(1)), target), Scalar(1))), Scalar(1)), g);
 }
 
-TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& pos_weight, const TensorRef& input) {
+TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& pos_weight) {
   if (TensorRef fast = fused(kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g, &input,
       &pos_weight})) return fast;
-  return strong_mul(sub(mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
-      logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), input, Scalar(1)), g);
+  return strong_mul(sub(neg(input), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
+      logsigmoid(input)), Scalar(1)), g);
 }
 
 TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
   if (TensorRef fast = fused(kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g, &input,
       &target})) return fast;
-  return strong_mul(mul(target, logaddexp(neg(input), number<TensorRef>(Scalar(std::int64_t(0))))), g);
+  return strong_mul(mul(neg(target), logsigmoid(input)), g);
 }
 
 TP_COLD TensorRef bce_logits_weighted_batched(const TensorRef& input, const TensorRef& target,
@@ -434,8 +434,8 @@ TP_COLD void bce_logits_weighted_set_tangent(const TensorRef& out, const TensorR
     sum = plus(std::move(sum), bce_logits_weighted_vjp_input(wiring::tangent(input), wiring::primal(target),
         wiring::primal(input), wiring::primal(pos_weight)));
   if (wiring::tangent(target))
-    sum = plus(std::move(sum), bce_logits_weighted_vjp_target(wiring::tangent(target), wiring::primal(pos_weight),
-        wiring::primal(input)));
+    sum = plus(std::move(sum), bce_logits_weighted_vjp_target(wiring::tangent(target), wiring::primal(input),
+        wiring::primal(pos_weight)));
   if (wiring::tangent(pos_weight))
     sum = plus(std::move(sum), bce_logits_weighted_vjp_pos_weight(wiring::tangent(pos_weight), wiring::primal(target),
         wiring::primal(input)));
@@ -503,7 +503,7 @@ GraphGradVec BceLogitsWeightedBackward::apply_for_graph(std::span<const TensorRe
     grads[0] = fit(bce_logits_weighted_vjp_input(g, saved_tensor(1), saved_tensor(0), saved_tensor(2)), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bce_logits_weighted_vjp_target(g, saved_tensor(2), saved_tensor(0)), input_shape(1), input_dtype(1));
+    grads[1] = fit(bce_logits_weighted_vjp_target(g, saved_tensor(0), saved_tensor(2)), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
     grads[2] = fit(bce_logits_weighted_vjp_pos_weight(g, saved_tensor(1), saved_tensor(0)), input_shape(2),
         input_dtype(2));
