@@ -10,6 +10,9 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+#if defined(__linux__) && !defined(TP_PORTABLE)
+#include <sched.h>
+#endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
@@ -52,6 +55,25 @@ struct Poll {
   }
 };
 
+#if defined(__linux__) && !defined(TP_PORTABLE)
+int current_cpu() { return sched_getcpu(); }
+
+// Linux puts a worker that wakes while every CPU is busy beside its caller, and leaves it there for many milliseconds after
+// another CPU fell idle. Asking for any other CPU moves it at once.
+void leave_cpu(int cpu) {
+  cpu_set_t allowed;
+  if (sched_getcpu() != cpu || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  sched_setaffinity(0, sizeof others, &others);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+#else
+int current_cpu() { return 0; }
+void leave_cpu(int) {}
+#endif
+
 struct Job {
   RangeFn fn;
   void* ctx;
@@ -61,12 +83,17 @@ struct Job {
   std::atomic<bool> stopped{false};
   std::exception_ptr error;
   std::mutex error_lock;
+  std::atomic<int> cpu;  // where the caller runs
 
   // `poll`: of the calling thread; workers only look whether the run was ended.
   bool run_one(Poll* poll) {
     const std::int64_t b = next.fetch_add(chunk, std::memory_order_relaxed);
     if (b >= end) return false;
     const std::int64_t e = b + chunk < end ? b + chunk : end;
+    if (poll)
+      cpu.store(current_cpu(), std::memory_order_relaxed);
+    else
+      leave_cpu(cpu.load(std::memory_order_relaxed));
     try {
       run_pieces(fn, ctx, b, e, grain, [&](auto now) {
         if (poll) (*poll)(now);
@@ -156,7 +183,7 @@ void run_parallel(std::int64_t begin, std::int64_t end, std::int64_t grain, Rang
   // Four chunks a thread absorb a busy neighbour; chunk borders depend on the range and grain alone.
   std::int64_t chunk = (n + threads * 4 - 1) / (threads * 4);
   chunk = chunk < grain ? grain : (chunk + 63) / 64 * 64;
-  Job job{fn, ctx, begin, end, chunk, grain, {begin}, {0}, {false}, nullptr, {}};
+  Job job{fn, ctx, begin, end, chunk, grain, {begin}, {0}, {false}, nullptr, {}, {current_cpu()}};
   Pool& p = pool();
   {
     std::lock_guard<std::mutex> hold(p.lock);
