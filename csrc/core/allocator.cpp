@@ -280,15 +280,31 @@ std::size_t rounded(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+/// Blocks from this size on begin at different places within a page. A loop over several that begin at one place, or at a
+/// little more than where what it reads does, is slower by a fifth: the processor takes a read for one of what was just
+/// written by the last twelve bits of its address. NumPy's blocks begin at 16 or 64.
+constexpr std::size_t kPage = 4096, kSpread = 32768;
+
+std::size_t next_offset() {
+  static unsigned turn = 0;
+  return 640 + 1024 * (turn++ % 4);
+}
+
 void* system_alloc(std::size_t size) {
+  if (!kPooling || size < kSpread) return std::aligned_alloc(64, (size + 63) / 64 * 64);
+  void* page;
 #if defined(__linux__) && !defined(TP_PORTABLE)
   if (size >= kHuge) {
-    void* p = std::aligned_alloc(kHuge, (size + kHuge - 1) / kHuge * kHuge);
-    if (p) madvise(p, size, MADV_HUGEPAGE);
-    return p;
-  }
+    page = std::aligned_alloc(kHuge, (size + kPage + kHuge - 1) / kHuge * kHuge);
+    if (page) madvise(page, size / kHuge * kHuge, MADV_HUGEPAGE);
+  } else
 #endif
-  return std::aligned_alloc(64, (size + 63) / 64 * 64);
+    page = std::aligned_alloc(kPage, (size + 2 * kPage - 1) / kPage * kPage);
+  return page ? static_cast<char*>(page) + next_offset() : nullptr;
+}
+void system_free(void* p, std::size_t size) {
+  if (kPooling && size >= kSpread) p = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) & ~(kPage - 1));
+  std::free(p);
 }
 
 }  // namespace
@@ -323,7 +339,7 @@ void large_free(void* p, std::size_t bytes) {
     c.free[size].push_back(p);
     c.cached += size;
   } else {
-    std::free(p);
+    system_free(p, size);
   }
 }
 
@@ -337,7 +353,7 @@ void trim() {
   if (kPooling) trim_small();
   Cache& c = cache();
   for (auto& [size, list] : c.free)
-    for (void* p : list) std::free(p);
+    for (void* p : list) system_free(p, size);
   c.free.clear();
   c.cached = 0;
 }

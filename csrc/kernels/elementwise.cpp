@@ -77,6 +77,9 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
 // Up to how many elements one value repeated is kept in a block.
 constexpr std::int64_t kRepeated = 1024;
 
+// How many elements of a pass through memory lie between two turns from one place to the one before.
+constexpr std::int64_t kTurn = 16384;
+
 // How many results one loop may write (codegen/plan_compute.py makes no larger ones).
 constexpr std::size_t kMaxTogether = 6;
 
@@ -110,13 +113,13 @@ struct Flat {
     }
     stream_fence();
   }
-  void in_steps(std::int64_t n, char* const* data, std::int64_t step) const {
+  void in_steps(std::int64_t n, char* const* data, std::int64_t step, bool backwards) const {
     char* at[kMaxOperands];
-    for (std::size_t o = 0; o < operands; ++o) at[o] = data[o];
-    for (std::int64_t i = 0; i < n; i += step) {
-      const std::int64_t k = std::min(step, n - i);
-      loop(k, at, params);
-      for (std::size_t o = 0; o < operands; ++o) at[o] += k * item[o];
+    const std::int64_t last = (n - 1) / step;
+    for (std::int64_t i = 0; i <= last; ++i) {
+      const std::int64_t from = (backwards ? last - i : i) * step;
+      for (std::size_t o = 0; o < operands; ++o) at[o] = data[o] + from * item[o];
+      loop(std::min(step, n - from), at, params);
     }
   }
   // `step`: how many elements of a repeated value there are.
@@ -126,13 +129,25 @@ struct Flat {
     // In place the lines written are the lines just read.
     for (std::size_t i = results; i < operands; ++i) streamed &= data[i] != data[0];
     modes::Unlocked unlocked(n >= kUnlockFrom);
-    parallel_for(0, n, kParallelFrom / 2, [&](std::int64_t b, std::int64_t e) {
+    // Every other pass goes from the end to the start: what was written or read last is what the second cache still has.
+    static thread_local bool backwards = false;
+    std::int64_t bytes = 0;
+    for (std::size_t o = 0; o < operands; ++o) bytes += n * item[o];
+    backwards = !backwards && !streams(std::size_t(bytes));
+    if (!streams(std::size_t(bytes))) step = std::min(step, kTurn);
+    const std::int64_t mirror = backwards ? (n + 63) & -64 : 0;  // borders of parts stay aligned
+    parallel_for(0, n, kParallelFrom / 2, [&, turn = backwards](std::int64_t b, std::int64_t e) {
+      if (turn) {
+        const std::int64_t from = mirror - ((e + 63) & -64);
+        e = std::min(n, mirror - b);
+        b = from;
+      }
       char* at[kMaxOperands];
       for (std::size_t i = 0; i < operands; ++i) at[i] = data[i] + b * item[i];
       if (streamed)
         stream_through(e - b, at);
       else
-        in_steps(e - b, at, step);
+        in_steps(e - b, at, step, turn);
     });
   }
 };
