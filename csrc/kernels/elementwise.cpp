@@ -98,12 +98,17 @@ struct Flat {
     char* to[kMaxTogether];
     std::int64_t largest = 1;
     for (std::size_t o = 0; o < operands; ++o) at[o] = data[o], largest = std::max(largest, item[o]);
+    std::size_t moving = 0;
+    for (std::size_t o = results; o < operands; ++o) moving += item[o] != 0;
     for (std::size_t o = 0; o < results; ++o) to[o] = data[o], at[o] = block[o];
-    for (std::int64_t i = 0, step = kStreamBlock / largest; i < n; i += step) {
-      const std::int64_t k = std::min(step, n - i);
+    const std::int64_t step = kStreamBlock / largest, ahead = stream_ahead(moving);
+    // The first block ends where a line does, so that all others are whole lines.
+    std::int64_t k = step - std::int64_t(reinterpret_cast<std::uintptr_t>(to[0]) & 63) / item[0];
+    for (std::int64_t i = 0; i < n; i += k, k = step) {
+      k = std::min(k, n - i);
       loop(k, at, params);
       for (std::size_t o = results; o < operands; ++o) {
-        if (item[o]) prefetch(at[o] + kStreamAhead, k * item[o]);
+        if (ahead && item[o]) prefetch(at[o] + ahead, k * item[o]);
         at[o] += k * item[o];
       }
       for (std::size_t o = 0; o < results; ++o) {

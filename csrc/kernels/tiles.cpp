@@ -13,7 +13,7 @@
 namespace tp::kernels {
 namespace {
 
-constexpr std::int64_t kStrip = 65536;        // bytes of a tile when an operand is transposed
+constexpr std::int64_t kStrip = 163840;       // bytes of a tile when an operand is transposed
 constexpr std::int64_t kDirectRow = 256;      // rows this long are used where they lie
 constexpr std::int64_t kDirectBlock = 16384;  // elements of a block when nothing is staged
 constexpr std::size_t kAlign = 64;
@@ -40,12 +40,13 @@ bool bring_transposed_dim(Walk& w) {
   return false;
 }
 
-// Where an operand is transposed: as many rows as elements fit two cache lines, so that its lines are read once, and long
-// rows, so that the others are read and written in streams.
+// Where an operand is transposed: half a page of its memory at a time, so that it is read in streams and no page is left
+// soon; what is left of the tile's size is the length of its rows.
 TileShape strip_shape(const Walk& w, int item) {
-  const std::int64_t rows = std::clamp<std::int64_t>(128 / item, 8, 64);
+  const std::int64_t rows = std::min(w.sizes[1], std::clamp<std::int64_t>(2048 / item, 8, 512));
   // An odd number of lines: the rows of the strip do not meet in the same sets of the cache.
-  return {std::min(w.sizes[1], rows), std::min(w.sizes[0], kStrip / (rows * item) - 64 / item)};
+  const std::int64_t lines = (kStrip / (rows * 64) - 1) | 1;
+  return {rows, std::min(w.sizes[0], lines * 64 / item)};
 }
 
 TileShape tile_shape(const Walk& w, bool staged) {
@@ -345,11 +346,12 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
     else
       parallel_tiles(tiles, grain, body);
   };
+  const bool long_rows = tile.cols >= (transposed ? 64 : kDirectRow / 2);
   // A small transposed copy goes straight to its place; a large one through a strip in cache.
-  if (plain_copy && !(transposed && tile.cols >= kDirectRow / 2))
+  if (plain_copy && !(transposed && long_rows))
     run(Copier{walk, ops, tile, streamed && walk.strides[1][0] == 1});
   else
-    run(Runner{walk, ops, loop, params, tile, loop && tile.rows > 1 && tile.cols >= kDirectRow / 2, streamed});
+    run(Runner{walk, ops, loop, params, tile, loop && tile.rows > 1 && long_rows, streamed});
 }
 
 Extent extent(const Storage& s) {

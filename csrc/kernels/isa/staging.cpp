@@ -219,26 +219,11 @@ template <class T>
 void transpose(T* to, int64_t to_row, const T* from, int64_t from_col, int64_t rows, int64_t cols) {
   constexpr int64_t n = kSquare<T>;
   if constexpr (n > 1) {
-    // Bands of rows as wide as a cache line of the source, so that each of its lines is read once while in L1. Steps of
-    // about a page are not foreseen by the hardware: neighbouring lines are asked for together, ahead.
-    constexpr int64_t line = 64 / sizeof(T);
-    const bool ask = from_col * int64_t(sizeof(T)) >= 2048;
-    const int64_t band = ask ? 2 * line : line, full_cols = cols / n * n;
-    int64_t r0 = 0;
-    for (; r0 + n <= rows; r0 += band) {
-      const int64_t last = r0 + band < rows ? r0 + band : rows;
-      for (int64_t c = 0; c < full_cols; c += n) {
-        if (ask)
-          for (int64_t i = 0; i < n; ++i) {
-            const T* ahead = from + (c + i + 16) * from_col + r0;
-            __builtin_prefetch(ahead);
-            __builtin_prefetch(ahead + line);
-          }
-        for (int64_t r = r0; r + n <= last; r += n)
-          transpose_square(to + r * to_row + c, to_row, from + c * from_col + r, from_col);
-      }
-    }
-    const int64_t full_rows = rows / n * n;
+    // Along the source, so that its memory is read in streams.
+    const int64_t full_rows = rows / n * n, full_cols = cols / n * n;
+    for (int64_t c = 0; c < full_cols; c += n)
+      for (int64_t r = 0; r < full_rows; r += n)
+        transpose_square(to + r * to_row + c, to_row, from + c * from_col + r, from_col);
     for (int64_t r = 0; r < full_rows; ++r)
       for (int64_t c = full_cols; c < cols; ++c) to[r * to_row + c] = from[c * from_col + r];
     for (int64_t r = full_rows; r < rows; ++r)
