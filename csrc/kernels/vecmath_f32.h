@@ -86,13 +86,14 @@ TP_MATH float exp(float x) {
   return detail::scale_in_two(p, n, biased);
 }
 
-// Where the result is a normal number the scale is one factor; the bits are those of exp.
+// Where the result is a normal number the scale is added to its exponent; the bits are those of exp.
 inline constexpr float kExpNearF = 87.0f;
 TP_MATH float exp_fast(float x) {
-  const auto [n, r, biased] = detail::exp_reduce(x, 127, 128);
+  const float t = TP_FMA(x, detail::kLog2eF, detail::kRounderF), n = t - detail::kRounderF;
+  const float r = TP_FMA(n, -detail::kLn2LoF, TP_FMA(n, -detail::kLn2HiF, x));
   const float p =
       detail::horner(r, 0x1.6a4356p-10f, 0x1.1239b4p-7f, 0x1.5558bap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1.0f, 1.0f);
-  return p * detail::from_bits(biased << 23);
+  return detail::from_bits(detail::to_bits(p) + (detail::to_bits(t) << 23));
 }
 
 TP_MATH float exp2(float x) {
