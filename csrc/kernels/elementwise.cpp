@@ -134,11 +134,12 @@ struct Flat {
     // In place the lines written are the lines just read.
     for (std::size_t i = results; i < operands; ++i) streamed &= data[i] != data[0];
     modes::Unlocked unlocked(n >= kUnlockFrom);
-    // Every other pass goes from the end to the start: what was written or read last is what the second cache still has.
+    // Every other pass goes from the end to the start: what was written or read last is what the second cache still has. Not
+    // with several threads: parts go to whoever is free.
     static thread_local bool backwards = false;
     std::int64_t bytes = 0;
     for (std::size_t o = 0; o < operands; ++o) bytes += n * item[o];
-    backwards = !backwards && !streams(std::size_t(bytes));
+    backwards = !backwards && !streams(std::size_t(bytes)) && num_threads() == 1;
     if (!streams(std::size_t(bytes))) step = std::min(step, kTurn);
     const std::int64_t mirror = backwards ? (n + 63) & -64 : 0;  // borders of parts stay aligned
     parallel_for(0, n, kParallelFrom / 2, [&, turn = backwards](std::int64_t b, std::int64_t e) {
