@@ -23,9 +23,16 @@ FORMULAS = {
     "gated": ("x y", "x / (1 + exp(-x)) * y"),
     "gaussian": ("x y z", "exp(-(x - y)**2 / (2 * z**2)) / (z * 2.5066282746310002)"),
     "damped": ("x y z", "exp(-0.1 * x) * cos(y * x) + tanh(z) * x"),
+    "silu": ("x", "x * sigmoid(x)"),
+    "tanh_fma": ("x y z", "tanh(x * y + z)"),
+    "gelu_tanh": ("x", "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))"),
+    # Ten products and sums.
+    "arithmetic": ("x y", "(((x * y + x) * 0.5 - y)**2 + x * 0.25) * y - x"),
+    # The parameter after a step of Adam, of it, its gradient and the two running means.
+    "adam": ("x dx m v", "x - 0.01 * (m * 0.9 + dx * 0.1) / (sqrt(v * 0.999 + dx * dx * 0.001) + 1e-8)"),
 }
 SIZES = (1 << 20, 1 << 24)
-FUNCTIONS = ("exp", "cos", "tanh")
+FUNCTIONS = ("exp", "cos", "tanh", "sigmoid", "sqrt")
 
 
 def best(f: Callable[[], Any], seconds: float) -> float:
@@ -97,17 +104,19 @@ def theirs(name: str, n: int, seconds: float) -> Any:
 
 
 def moved(name: str) -> dict[str, int]:
-    """Bytes an element of a forward call: what one loop reads and writes, and what the ops one by one do."""
+    """Bytes an element: what one loop reads and writes, what the ops one by one do, and one loop with its backward."""
     from tensorplay.codegen.explain import steps
     from tensorplay.codegen.formula import parse
 
     args, expr = FORMULAS[name]
-    return {"one op": 4 * (len(args.split()) + 1), "op by op": steps(parse(expr), set(args.split()))[1]}
+    k = len(args.split())
+    return {"one op": 4 * (k + 1), "op by op": steps(parse(expr), set(args.split()))[1], "both": 4 * (3 * k + 2)}
 
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--torch", default=sys.executable if importlib.util.find_spec("torch") else "", metavar="PYTHON")
+    p.add_argument("--only", default="", help="formulas, separated by commas")
     p.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     p.add_argument("--seconds", type=float, default=0.5, help="for each time of a turn")
     p.add_argument("--turns", type=int, default=3)
@@ -118,7 +127,7 @@ def main() -> int:
         print(json.dumps(theirs(a.part[0], int(a.part[1]), a.seconds)))
         return 0
     rows = []
-    for name in FORMULAS:
+    for name in a.only.split(",") if a.only else FORMULAS:
         bytes_ = moved(name)
         for n in a.sizes:
             found: dict[str, tuple[float, float]] = {}
@@ -133,8 +142,9 @@ def main() -> int:
             rows.append({"formula": name, "elements": n, "bytes": bytes_, "seconds": found})
             if not a.json:
                 times = "  ".join(f"{k} {1e3 * f:.2f} / {1e3 * b:.2f}" for k, (f, b) in found.items())
-                rate = bytes_["one op"] * n / found["one op"][0] / 1e9
-                print(f"{name:9} {n:9,}  ms forward / with backward:  {times}   {bytes_}, {rate:.1f} GB/s", flush=True)
+                rates = [bytes_[b] * n / found["one op"][i] / 1e9 for i, b in enumerate(("one op", "both"))]
+                print(f"{name:10} {n:9,}  ms forward / with backward:  {times}")
+                print(f"    {bytes_}, {rates[0]:.1f} / {rates[1]:.1f} GB/s", flush=True)
     if a.json:
         print(json.dumps(rows, indent=1))
     return 0
