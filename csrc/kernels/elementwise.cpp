@@ -74,8 +74,8 @@ void run_general(const ElementwiseSpec& spec, Loop loop, const Types& t, const S
   run_tiles(walk, {tiles, n}, loop, params);
 }
 
-// Up to how many elements one value repeated is kept in a block.
-constexpr std::int64_t kRepeated = 1024;
+// The block in which one value is kept repeated: a longer one takes longer to fill, a shorter one more calls.
+constexpr std::int64_t kRepeatedBytes = 8192;
 
 // How many elements of a pass through memory lie between two turns from one place to the one before.
 constexpr std::int64_t kTurn = 16384;
@@ -217,7 +217,9 @@ bool run_with_values(const ElementwiseSpec& spec, Loop loop, const Types& t, con
   // Each block begins a little behind where the result does within a page: a read that only looks, by the last bits of its
   // address, like one of what has just been written would wait for it.
   constexpr std::uintptr_t kPage = 4096;
-  alignas(64) char blocks[kMaxValues][kRepeated * 16 + kPage];
+  alignas(64) char blocks[kMaxValues][kRepeatedBytes + kPage];
+  const std::int64_t repeated =
+      (n < kParallelFrom ? kRepeatedBytes / 2 : kRepeatedBytes) / std::int64_t(item_size(t.compute));
   char* data[kMaxOperands];
   Flat flat{loop, params, 1, inputs.size() + 1, {std::int64_t(item_size(out.dtype()))}};
   data[0] = out.raw();
@@ -237,9 +239,9 @@ bool run_with_values(const ElementwiseSpec& spec, Loop loop, const Types& t, con
       staging->convert[int(s.dtype())][int(block)](one, s.raw(), 1);
     const std::uintptr_t behind = std::uintptr_t(data[0]) + 128 * values - std::uintptr_t(blocks[values - 1]);
     data[i + 1] = blocks[--values] + (behind % kPage & ~std::uintptr_t(63));
-    staging->copy2d[copy2d_index(item)](data[i + 1], one, {0, 1, 0, 0}, 1, std::min(n, kRepeated));
+    staging->copy2d[copy2d_index(item)](data[i + 1], one, {0, 1, 0, 0}, 1, std::min(n, repeated));
   }
-  flat.run(n, data, kRepeated);
+  flat.run(n, data, repeated);
   return true;
 }
 

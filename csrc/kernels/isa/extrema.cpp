@@ -57,7 +57,7 @@ TP_FORCE int64_t place_of(const T* x, int64_t n, T best) {
   return at;
 }
 
-// Position and value of the first extreme. A block is searched for the position only when its extreme beats what is held.
+// Position and value of the first extreme. Of a row only the block is searched that holds it.
 template <class T, bool kMax>
 struct ArgExtreme {
   static int64_t* places(Accumulators a) { return reinterpret_cast<int64_t*>(a.base); }
@@ -78,14 +78,19 @@ struct ArgExtreme {
   static void rows(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t n, int64_t first) {
     const T* x = reinterpret_cast<const T*>(x_);
     constexpr int64_t block = 1024;
-    for (int64_t r = 0; r < rows; ++r, x += stride)
+    for (int64_t r = 0; r < rows; ++r, x += stride) {
+      T best = bests(a)[r];
+      int64_t from = -1;  // the block that holds it, if this row does
       for (int64_t i = 0; i < n; i += block) {
-        const int64_t k = smaller(block, n - i);
-        const T best = extreme_of<T, kMax>(x + i, k, x[i]);
-        if (places(a)[r] >= 0 && !beats(best, bests(a)[r])) continue;
-        bests(a)[r] = best;
-        places(a)[r] = first + i + place_of(x + i, k, best);
+        const T found = extreme_of<T, kMax>(x + i, smaller(block, n - i), x[i]);
+        if ((from >= 0 || places(a)[r] >= 0) && !beats(found, best)) continue;
+        best = found;
+        from = i;
       }
+      if (from < 0) continue;
+      bests(a)[r] = best;
+      places(a)[r] = first + from + place_of(x + from, smaller(block, n - from), best);
+    }
   }
   static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t first) {
     const T* x = reinterpret_cast<const T*>(x_);
