@@ -357,7 +357,7 @@ void scaled_modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, cons
   }
 }
 
-// selu: out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+// selu: out = where(input > 0, 1.0507009873554805 * input, 1.7580993408473766 * expm1(input))
 template <class T>
 void selu(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T>;
@@ -365,8 +365,8 @@ void selu(std::int64_t count, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = T(1.0507009873554805) * m::where<T>(input[i] > T(0), input[i],
-      T(1.6732632423543772) * m::expm1(input[i]));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), T(1.0507009873554805) * input[i],
+      T(1.7580993408473766) * m::expm1(input[i]));
 }
 
 // selu, gradient of input: strong_mul(where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input)), g)

@@ -1457,7 +1457,7 @@ GraphGradVec ScaledModifiedBesselK1Backward::apply_for_graph(std::span<const Ten
 }
 
 // selu(Tensor input) -> Tensor out
-//   out = 1.0507009873554805 * where(input > 0, input, 1.6732632423543772 * expm1(input))
+//   out = where(input > 0, 1.0507009873554805 * input, 1.7580993408473766 * expm1(input))
 //   d input = where(input > 0, 1.0507009873554805, 1.7580993408473766 * exp(input))
 //   saves: input
 
