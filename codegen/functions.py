@@ -240,16 +240,20 @@ POLYNOMIALS: dict[str, Callable[[int], tuple[float, float, float]]] = {
 
 ORDERS = ("zeta_order", "igamma_order", "gamma_density")
 
-# What csrc/kernels/vecmath.h has as scalar code, and what is an instruction or two. Everything else of kind "float" is
-# long: a loop that calls it exists once, without remainders (csrc/kernels/loop_tail.h).
+# What csrc/kernels/vecmath.h has as scalar code, what has a form over a block of elements that is compiled beside the
+# loops (csrc/kernels/special_table.h), and what is an instruction or two. Everything else of kind "float" is long: a
+# loop that calls it exists once, without remainders (csrc/kernels/loop_tail.h).
 SCALAR = frozenset({
-    *POLYNOMIALS, *ORDERS, "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
-    "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-    "spherical_bessel_j0", "ndtri", "zeta", "igamma", "igammac", "lgamma", "polygamma", "fmod", "remainder",
-    "floor_divide", "gcd", "lcm",
+    *POLYNOMIALS, *ORDERS, "airy_ai_prime", "zeta", "igamma", "igammac", "fmod", "remainder", "floor_divide", "gcd",
+    "lcm",
+})  # fmt: skip
+BLOCK = frozenset({
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0", "lgamma", "digamma", "polygamma",
+    "trigamma", "erfinv", "ndtri", "erfcx", "log_ndtr", "i0", "i0e", "i1", "i1e",
 })  # fmt: skip
 SHORT = frozenset({"sqrt", "rsqrt", "reciprocal", "copysign", "nextafter", "float"})
-LONG = frozenset({"pow", *(f.name for f in FUNCTIONS.values() if f.kind == "float")}) - SCALAR - SHORT
+LONG = frozenset({"pow", *(f.name for f in FUNCTIONS.values() if f.kind == "float")}) - SCALAR - BLOCK - SHORT
 
 
 @cache

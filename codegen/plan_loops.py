@@ -30,7 +30,7 @@ from .formula import (
     to_text,
     walk,
 )  # fmt: skip
-from .functions import CONSTANTS, LONG, REAL_VALUED, SCALAR
+from .functions import BLOCK, CONSTANTS, LONG, REAL_VALUED, SCALAR
 from .model import DTYPE_GROUPS, Base, Type
 from .plan_compute import COMPUTE, CPP, SERVES, supported
 from .plan_static import LoopError, StaticText
@@ -47,7 +47,7 @@ _OPERATOR_FUNCTIONS = {
 }  # fmt: skip
 _BITWISE = frozenset("&|^")
 # What every loop says itself, beside the arguments.
-_OWN = re.compile(r"data|end|far|from|i|n|params|to\d*|[cs]\d+")
+_OWN = re.compile(r"data|end|far|from|i|n|params|to\d*|[cps]\d+")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,22 @@ class Loop:
     def block(self) -> str:
         """The call that does the whole loop for real elements, where the maths has a faster form over many elements."""
         plain = re.fullmatch(r"m::(sin|cos|tan)\((\w+)\[i\]\)", self.value)
+        if self.plain and (whole := _BLOCK_CALL.fullmatch(self.value)):
+            return _block_call(whole, "n", "", "to")
         return f"m::{plain[1]}_block(n, {plain[2]}, to)" if plain and self.plain else ""
+
+    @property
+    def parts(self) -> Parts | None:
+        """Where functions that have a form over a block are parts of the value: they are done first, block by block."""
+        lines = [*self.body, *self.stores]
+        calls = list(dict.fromkeys(m[0] for line in lines for m in _BLOCK_CALL.finditer(line)))
+        if not calls or self.block or self.out != "T":
+            return None
+        found = [_BLOCK_CALL.fullmatch(c) for c in calls]
+        done = tuple(_block_call(m, "end - from", " + from", f"p{k}") for k, m in enumerate(found) if m)
+        for k, call in enumerate(calls):
+            lines = [line.replace(call, f"p{k}[i - from]") for line in lines]
+        return Parts(done, tuple(lines))
 
     @property
     def near(self) -> Near | None:
@@ -169,6 +184,22 @@ class Loop:
         # An element takes the short form where that holds for it, whatever its neighbours are.
         far = tuple(_with_angles(line, _EITHER) for line in lines)
         return Trig(tuple(cheap.values()), tuple(angles), near, far)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What fills the parts of a block, and the statements per element that read them."""
+
+    calls: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+_BLOCK_CALL = re.compile(rf"m::({'|'.join(sorted(BLOCK))})\((?:(int\(\w+\)), )?(\w+)\[i\]\)")
+
+
+def _block_call(match: re.Match[str], count: str, offset: str, to: str) -> str:
+    name, order, operand = match.groups()
+    return f"m::{name}_block({f'{order}, ' if order else ''}{count}, {operand}{offset}, {to})"
 
 
 @dataclass(frozen=True)

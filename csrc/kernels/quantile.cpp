@@ -28,7 +28,7 @@ double poisson(double u, double rate) {
     return k;
   }
   // Giles 2016, section 2.2: off by O(1 / rate) before it is rounded down.
-  const double z = tp::special::ndtri(std::fmax(u, 0x1p-54)), root = std::sqrt(rate);
+  const double z = tp::special::normal_quantile(std::fmax(u, 0x1p-54)), root = std::sqrt(rate);
   const double near = rate + root * z + (1.0 / 3 + z * z / 6) - z * (1.0 / 36 + z * z / 72) / root;
   double k = std::fmax(0, std::floor(near));
   if (rate >= kExact) return k;

@@ -17,7 +17,6 @@ constexpr double kPi = 3.14159265358979323846;
 // Bessel functions of order nu (0, 1/3, 2/3) in extended precision where there is one, so that the sums cancel unseen.
 using Wide = long double;
 constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
-constexpr Wide kEuler = 0.57721566490153286060651209008240243L;
 
 struct Pair {
   Wide first, second;
@@ -45,36 +44,6 @@ Pair scaled_k_far(Wide nu, Wide x) {
   h = a1 * h;
   const Wide k = std::sqrt(kWidePi / (2 * x)) / s;
   return {k, k * (nu + x + 0.5L - h) / x};
-}
-
-/// K_0 and K_1 for 0 < x < 2 (Abramowitz and Stegun 9.6.11).
-Pair k_near(Wide x) {
-  const Wide q = x * x / 4, log_half = std::log(x / 2) + kEuler;
-  Wide i0 = 1, i1 = 1, sum0 = 0, sum1 = 0.5L, term0 = 1, term1 = 1, harmonic = 0;
-  for (int k = 1; k < 60; ++k) {
-    term0 *= q / (Wide(k) * k);
-    term1 *= q / (Wide(k) * (k + 1));
-    harmonic += 1 / Wide(k);
-    i0 += term0;
-    i1 += term1;
-    sum0 += term0 * harmonic;
-    sum1 += term1 * (harmonic + 0.5L / (k + 1));
-    if (term0 < 1e-22L) break;
-  }
-  // I_1 = (x / 2) i1; the second kind has the digamma sums with it.
-  return {-log_half * i0 + sum0, 1 / x + (x / 2) * (log_half * i1 - sum1)};
-}
-
-double bessel_k(double x, bool scaled, bool first) {
-  if (!(x >= 0)) return kNan;
-  if (x == 0) return kInf;
-  if (x == kInf) return 0;
-  if (x < 2) {
-    const Pair k = k_near(x);
-    return double((first ? k.second : k.first) * (scaled ? std::exp(Wide(x)) : Wide(1)));
-  }
-  const Pair k = scaled_k_far(0, x);
-  return double((first ? k.second : k.first) * (scaled ? Wide(1) : std::exp(-Wide(x))));
 }
 
 // Ai and its derivative at -10, -9, ... 2.
@@ -235,8 +204,6 @@ bool outside(double a, double x) { return !(a >= 0) || !(x >= 0) || (a == kInf &
 
 double airy_ai(double x) { return airy(x, false); }
 double airy_ai_prime(double x) { return airy(x, true); }
-double bessel_k0(double x, bool scaled) { return bessel_k(x, scaled, false); }
-double bessel_k1(double x, bool scaled) { return bessel_k(x, scaled, true); }
 
 double igamma(double a, double x) {
   if (outside(a, x)) return kNan;
@@ -260,7 +227,7 @@ double igammac(double a, double x) {
 }
 
 // Wichura 1988, algorithm AS 241, to about 1e-16.
-double ndtri(double p) {
+double normal_quantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
   if (p == 0) return -kInf;
   if (p == 1) return kInf;

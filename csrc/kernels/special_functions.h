@@ -9,16 +9,12 @@ namespace tp::special {
 TP_API double airy_ai(double x);
 TP_API double airy_ai_prime(double x);
 
-/// Modified Bessel functions of the second kind, scaled by exp(x) where said.
-TP_API double bessel_k0(double x, bool scaled);
-TP_API double bessel_k1(double x, bool scaled);
-
 /// Regularised lower and upper incomplete gamma functions of order a at x.
 TP_API double igamma(double a, double x);
 TP_API double igammac(double a, double x);
 
-/// Inverse of the normal distribution function.
-TP_API double ndtri(double p);
+/// Inverse of the normal distribution function to 4 ulp, for what takes one value at a time.
+TP_API double normal_quantile(double p);
 
 /// Hurwitz zeta function, the sum of (k + q)^-s.
 TP_API double zeta(double s, double q);

@@ -15,21 +15,27 @@
 // for results that need no care at the ends; name_near(n, x) tells whether a whole block may take them, and the generator
 // writes both loops.
 //
-// Not vector code: lgamma, polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), integer division
-// and gcd, complex functions, and sin, cos, tan without FMA.
+// The longest (vecmath_block.h) have a block form that is compiled beside the loops, for its size. It is vector code also
+// where name itself is not: for the few arguments that the C library or a scalar series has to take.
+//
+// Not vector code: polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), integer division and gcd,
+// complex functions, and sin, cos, tan without FMA.
 //
 //   vecmath_base.h     classification, selection, rounding, sign, remainders, powi
 //   vecmath_f32.h      float32 exp and log families, tanh, sigmoid, erf, erfc
 //   vecmath_f64.h      float64 exp and log families, hyperbolic functions, erf, erfc
 //   vecmath_reduce.h   angles modulo pi/2          vecmath_trig.h     sin ... atan2, hypot, sinc
-//   vecmath_pow.h      pow                         vecmath_special.h  logistic and normal helpers, erfinv
+//   vecmath_pow.h      pow                         vecmath_special.h  logistic and normal helpers, erfinv, ndtri
 //   vecmath_gamma.h    gamma family                vecmath_bessel.h   i0 i0e i1 i1e
 //   vecmath_int.h      integers and bool           vecmath_complex.h  c64, c128
-//   vecmath_rare.h     Airy, Bessel J Y K, incomplete gamma, zeta, ndtri, orthogonal polynomials (scalar)
+//   vecmath_cylinder.h Bessel J Y K, Airy          vecmath_block.h    block forms of the longest
+//   vecmath_rare.h     erfcx; scalar: Ai', incomplete gamma, zeta, orthogonal polynomials
 #pragma once
 #include "kernels/vecmath_base.h"
 #include "kernels/vecmath_bessel.h"
+#include "kernels/vecmath_block.h"
 #include "kernels/vecmath_complex.h"
+#include "kernels/vecmath_cylinder.h"
 #include "kernels/vecmath_f32.h"
 #include "kernels/vecmath_f64.h"
 #include "kernels/vecmath_gamma.h"

@@ -26,6 +26,13 @@
 #define TP_HAS_ROUND 0
 #endif
 
+// A selection between two long expressions. Vectors compute both; where loops are scalar code, only the one that is taken.
+#if defined(TP_SCALAR_LOOPS)
+#define TP_EITHER(condition, a, b) ((condition) ? (a) : (b))
+#else
+#define TP_EITHER(condition, a, b) ::tp::TP_ISA::m::detail::either(condition, a, b)
+#endif
+
 namespace tp {
 namespace TP_ISA {
 namespace m {
@@ -71,6 +78,8 @@ TP_MATH double multiply_add(double a, double b, double c) { return __builtin_fma
 TP_MATH float multiply_add(float a, float b, float c) { return a * b + c; }
 TP_MATH double multiply_add(double a, double b, double c) { return a * b + c; }
 #endif
+
+TP_MATH double either(bool condition, double a, double b) { return condition ? a : b; }
 
 // Horner's rule, highest coefficient first.
 template <class T>

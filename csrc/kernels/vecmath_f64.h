@@ -14,10 +14,12 @@ inline constexpr double kLog2e = 0x1.71547652b82fep+0;
 // ln 2 in two parts; multiples of the first below 2^11 are exact.
 inline constexpr double kLn2Hi = 0x1.62e42fefa38p-1, kLn2Lo = 0x1.ef35793c7673p-45;
 
-// a * b = product + error, exactly (unless it overflows or vanishes).
 struct Pair {
   double hi, lo;
 };
+TP_MATH Pair either(bool condition, Pair a, Pair b) { return {condition ? a.hi : b.hi, condition ? a.lo : b.lo}; }
+
+// a * b = product + error, exactly (unless it overflows or vanishes).
 TP_MATH Pair two_product(double a, double b) {
   const double p = a * b;
 #if TP_HAS_FMA
@@ -28,6 +30,26 @@ TP_MATH Pair two_product(double a, double b) {
   const double ah = sa - (sa - a), al = a - ah, bh = sb - (sb - b), bl = b - bh;
   return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 #endif
+}
+
+// a + b = sum + error, exactly.
+TP_MATH Pair two_sum(double a, double b) {
+  const double s = a + b, back = s - a;
+  return {s, (a - (s - back)) + (b - back)};
+}
+
+// hi + lo + w with what the sum loses, for w smaller than hi.
+TP_MATH Pair leading(double hi, double lo, double w) {
+  const double sum = hi + w;
+  return {sum, ((hi - sum) + w) + lo};
+}
+
+// (hi + lo) / y, hi constant.
+TP_MATH Pair over(double hi, double lo, double y) {
+  const double q = hi / y;
+  const auto [back, back_lost] = two_product(q, y);
+  const double lost = (((hi - back) - back_lost) + lo) * (q * (1.0 / hi));
+  return {q, y < 0x1p-900 ? 0.0 : lost};  // there the exact product may overflow
 }
 
 // The smaller of two numbers next to kRounder. As integers where vectors compare those: through a comparison of doubles
@@ -91,6 +113,26 @@ TP_MATH double log_tail(double f) {
 
 TP_MATH double add_exponent(double f, double tail, double k, double high, double low) {
   return TP_FMA(k, high, f + TP_FMA(k, low, tail));
+}
+
+// (log(1 + f) - f) / f^2 to 2^-37, for results that are rounded to float32.
+TP_MATH double log_tail_short(double f) {
+  return horner_quad(f, f * f, -0x1.48077889d4285p-5, 0x1.44404fc7bc462p-4, -0x1.4d54ea437c2dp-4, 0x1.3a723d9a07eap-4,
+                     -0x1.50100cae0622p-4, 0x1.73e0bdd3bb3e2p-4, -0x1.99eb887c7c33p-4, 0x1.c7270b834c74ep-4,
+                     -0x1.fffd791c105c2p-4, 0x1.24921dad6695dp-3, -0x1.55555a240a34bp-3, 0x1.99999a259950fp-3,
+                     -0x1.fffffff8e9cdbp-3, 0x1.5555555517c91p-2, -0x1.0000000000731p-1);
+}
+TP_MATH double log_short(double x) {
+  const auto [k, f] = log_reduce(x);
+  return TP_FMA(k, 0x1.62e42fefa39efp-1, TP_FMA(f * f, log_tail_short(f), f));
+}
+
+// log(x) of a positive finite x with what its last addition loses.
+TP_MATH Pair log_parts(double x) {
+  const auto [k, f] = log_reduce(x);
+  const double whole = k * kLn2Hi, high = whole + f;
+  const double low = ((whole - high) + f) + TP_FMA(k, kLn2Lo, f * f * log_tail(f)), sum = high + low;
+  return {sum, (high - sum) + low};
 }
 
 TP_MATH double log_special(double result, double x, double zero_at) {

@@ -1,5 +1,5 @@
-// Owns the names under which loops call the rarer special functions: scalar code, compiled once (special_functions.cpp) or
-// the C library's (the Bessel functions J and Y). erfcx reuses the vector code of erfc. float32 goes through float64.
+// Owns the names under which loops call the rarest special functions: scalar code, compiled once (special_functions.cpp).
+// erfcx reuses the vector code of erfc. float32 goes through float64.
 #pragma once
 #include "kernels/special_functions.h"
 #include "kernels/vecmath_f64.h"
@@ -24,17 +24,7 @@ namespace m {
   TP_MATH double name(double x, double y, double k) { return ::tp::special::name(x, y, int(k)); } \
   TP_MATH float name(float x, float y, float k) { return float(name(double(x), double(y), double(k))); }
 
-TP_RARE_1(airy_ai, ::tp::special::airy_ai(x))
 TP_RARE_1(airy_ai_prime, ::tp::special::airy_ai_prime(x))
-TP_RARE_1(bessel_j0, ::j0(x))
-TP_RARE_1(bessel_j1, ::j1(x))
-TP_RARE_1(bessel_y0, x < 0 ? detail::kNan<double> : x == 0 ? -detail::kInf<double> : ::y0(x))
-TP_RARE_1(bessel_y1, x < 0 ? detail::kNan<double> : x == 0 ? -detail::kInf<double> : ::y1(x))
-TP_RARE_1(modified_bessel_k0, ::tp::special::bessel_k0(x, false))
-TP_RARE_1(modified_bessel_k1, ::tp::special::bessel_k1(x, false))
-TP_RARE_1(scaled_modified_bessel_k0, ::tp::special::bessel_k0(x, true))
-TP_RARE_1(scaled_modified_bessel_k1, ::tp::special::bessel_k1(x, true))
-TP_RARE_1(ndtri, ::tp::special::ndtri(x))
 TP_RARE_2(zeta, ::tp::special::zeta(x, y))
 TP_RARE_2(igamma, ::tp::special::igamma(x, y))
 TP_RARE_2(igammac, ::tp::special::igammac(x, y))
@@ -67,10 +57,6 @@ TP_MATH double erfcx(double x) {
   return x != x ? x : result;
 }
 TP_MATH float erfcx(float x) { return float(erfcx(double(x))); }
-
-// sin(x) / x, 1 at 0.
-TP_MATH double spherical_bessel_j0(double x) { return x == 0 ? 1.0 : isinf(x) ? 0.0 : ::sin(x) / x; }
-TP_MATH float spherical_bessel_j0(float x) { return float(spherical_bessel_j0(double(x))); }
 
 }  // namespace m
 }  // namespace TP_ISA

@@ -142,45 +142,101 @@ TP_MATH bool ndtr_near(int64_t n, const float* x) {
 }
 
 namespace detail {
-// erfinv(y) / y in w = -log(1 - y^2), in three pieces; the outer two in sqrt(w).
-TP_MATH double erfinv_over_y(double w) {
-  const double inner = w > 6.25 ? 3.125 : w - 3.125, root = sqrt(w), middle = root - 3.25, outer = root - 5.1;
-  const double near =
-      horner(inner,
-             horner_quad(inner, inner * inner, 0x1.fe1492b345589p-69, -0x1.30da23e808395p-70, -0x1.a618fdd822a85p-62,
-                         0x1.51c3aec436037p-60, 0x1.22b5116555869p-56, -0x1.2bd93c00ae7cbp-53, -0x1.8b4bbcdd6c2d8p-55,
-                         0x1.db32a0dbb5172p-48, -0x1.683250acb84ddp-45, -0x1.6d8eae20a49eap-44, 0x1.723086db22675p-39,
-                         -0x1.c8960d2d0db2dp-37, -0x1.dc3dd3e095aeap-35, 0x1.20f4eb2af37ffp-30, -0x1.1a9eb6ee05563p-28,
-                         -0x1.f36ce542c433cp-26, 0x1.c6b4f8af0ecccp-22, -0x1.6e8a53ee3110fp-20, -0x1.d1d1f7cb071dap-17,
-                         0x1.879c2a20d6b5dp-13, -0x1.8457694834121p-11),
-             -0x1.8b6c33114ee3fp-8, 0x1.ebd80d9b13df7p-3, 0x1.a755e7c99ae86p+0);
-  const double mid =
-      horner(middle,
-             horner_quad(middle, middle * middle, -0x1.1614a4c15d735p-26, 0x1.5efc7a203408bp-31, 0x1.1fa29232e4ec1p-23,
-                         -0x1.23325f2ab0294p-22, -0x1.03f9dfe16f4bcp-25, 0x1.924434fcf47bfp-20, -0x1.0b5deae95ca22p-18,
-                         0x1.88b2454152749p-19, 0x1.a23ca8f9eb2f5p-17, -0x1.8cf0ce4a91751p-15, 0x1.1e6ae016f11f7p-14,
-                         0x1.932d7c8e417e8p-16, -0x1.7448bdf5a0d9ap-12, 0x1.f3cc551b58edp-11, -0x1.ba9240d32cdfdp-10,
-                         0x1.468eeca731daep-9, -0x1.ebadabba1862dp-9),
-             0x1.5ffcfe5b7152fp-8, 0x1.0158a6d641d56p+0, 0x1.8abcc380d5a48p+1);
-  const double far =
-      horner(outer,
-             horner_quad(outer, outer * outer, 0x1.2b0bf56fafaa1p-38, -0x1.9ef9de1c7ac61p-37, -0x1.949fd448a784dp-38,
-                         0x1.5e057dc675d76p-34, -0x1.2cc6b64d69b93p-32, 0x1.bff3d3613332p-31, -0x1.18b1535d9cc25p-29,
-                         0x1.26368f6099725p-28, -0x1.1853c14d16fe7p-27, 0x1.1c44be4957f02p-26, -0x1.8638c8dba4619p-25,
-                         0x1.80afeaf1d2e93p-23, -0x1.be2dd284286bep-21, 0x1.050ca2b0672f8p-18, -0x1.1ff0f2543c43fp-16,
-                         0x1.182e06fbee21fp-14, -0x1.872569e820407p-13),
-             -0x1.a1098acac3474p-13, 0x1.02a0d45ec794dp+0, 0x1.3cdc1ddba66bdp+2);
-  const double tail = root < 4.0 ? mid : far;
-  return w < 6.25 ? near : tail;
+// erfinv(y) / y in w = -log(1 - y^2): up to 25/4 in w - 25/8; then it is near sqrt(w), and the difference a
+// polynomial in sqrt(w) - 4.35 up to 6.2, then in 1 / (sqrt(w) + 2).
+// Doubles reach 6.01 from y; the far piece is for what is nearer to 1 than they are.
+TP_MATH Pair erfinv_near(double t, double lost) {
+  return leading(
+      0x1.a755e7c99ae86p+0, -0x1.8f2ce4b47ebb6p-56 + lost,
+      t *
+          horner(
+              t,
+              horner_quad(t, t * t, -0x1.71e85cb7c66e7p-76, -0x1.98901e99d9c27p-72, 0x1.493dd47a7b686p-68,
+                          0x1.61fa58bed690ap-66, -0x1.bed537ed97e92p-62, 0x1.7997aa9237e9cp-61, 0x1.2702e1128be12p-56,
+                          -0x1.1ac450727647cp-53, -0x1.97658b3d58e2ep-55, 0x1.d63b2bb633bd2p-48, -0x1.682f41a549495p-45,
+                          -0x1.6ba68d1796bcfp-44, 0x1.7231a3e48d582p-39, -0x1.c8a5ab52e0019p-37, -0x1.dc3e5172ac9cfp-35,
+                          0x1.20f53f519ed0ap-30, -0x1.1a9eb3bfcd07cp-28, -0x1.f36cee3c60d01p-26, 0x1.c6b4f898a7553p-22,
+                          -0x1.6e8a53ca14edfp-20, -0x1.d1d1f7ca61a14p-17, 0x1.879c2a20b13ap-13, -0x1.845769483523p-11),
+              -0x1.8b6c33114ea71p-8, 0x1.ebd80d9b13df9p-3));
+}
+TP_MATH double erfinv_middle(double t) {
+  return horner(
+      t,
+      horner_quad(t, t * t, 0x1.70fbb3ab2af91p-54, -0x1.d3b38d5140462p-53, -0x1.045c1651e49bap-49,
+                  0x1.8109e8b41840dp-48, 0x1.e4f0a09d80592p-47, -0x1.6b2c6306e460ap-45, -0x1.6b340d0e30165p-44,
+                  0x1.86ddca260103p-44, 0x1.637c48dc63176p-40, -0x1.a9365d7cd7bcbp-39, -0x1.0d671c087a9e6p-38,
+                  0x1.501f49e41fe37p-35, -0x1.02e013b45fa05p-33, 0x1.5e2875418f7e9p-33, 0x1.8ea7503d81b09p-32,
+                  -0x1.841b0c3bf60efp-29, 0x1.26d7e7aff0e89p-27, -0x1.d6bb7d18ef7c2p-27, -0x1.20d0d427b6658p-28,
+                  0x1.c1cf416a323eep-24, -0x1.a58f978febb07p-22, 0x1.09a73e8182ea2p-20, -0x1.0a173764f9774p-19,
+                  0x1.d6cb0e58a6402p-19, -0x1.b73ed04906f24p-18, 0x1.103eb6f1156c2p-16, -0x1.bd4efae425ba6p-15,
+                  0x1.7fa939f0dc0b8p-13, -0x1.156104730e26ap-11, 0x1.1c6d00dc88b04p-11),
+      0x1.4b1187a61dfc2p-7, -0x1.4111c9a088377p-3);
+}
+TP_MATH double erfinv_far(double t) {
+  return horner(
+      t,
+      horner_quad(t, t * t, 0x1.1eafc868856d7p-31, -0x1.115b922cb65cep-30, -0x1.750a3cda26c3fp-30,
+                  0x1.60a12d9db648dp-29, 0x1.19e266caebc8ap-28, -0x1.0e343c4b617a6p-27, 0x1.e08a9e3da2c66p-31,
+                  -0x1.199c7ac370ca3p-29, 0x1.4b06973010eaap-26, -0x1.4c0c6b6d451b2p-25, 0x1.25b11759478f2p-24,
+                  -0x1.2f49f8cd0ec81p-23, 0x1.42069eed12a5p-22, -0x1.5537ae9c0351ap-21, 0x1.6f95db89df724p-20,
+                  -0x1.95208b5814993p-19, 0x1.ca3a36290dd71p-18, -0x1.0c8812f25ed49p-16, 0x1.4a298e5a6fbfdp-15,
+                  -0x1.9d3cac3616785p-14, 0x1.5e1fff6a976cap-12, -0x1.3896e837cc103p-11, 0x1.90ebf49822387p-8),
+      -0x1.41e3ad12bf951p-5, -0x1.acc18b28f3cc7p-4);
+}
+
+// For w = -log(1 - y^2) up to 16, to 2^-37.
+TP_MATH double erfinv_short(double w) {
+  const double t = TP_FMA(0x1.9p+1, w / (w + 9.0), -1.0);
+  return horner_quad(t, t * t, 0x1.ff80e4c84d723p-19, -0x1.40113a9d809fp-16, -0x1.974fe2f7cecabp-16,
+                     0x1.3c0c59f438b78p-13, 0x1.71767866b5019p-14, -0x1.349d750421335p-11, -0x1.b72decf629737p-13,
+                     0x1.d6798b68a386p-10, 0x1.7cc711307856bp-11, -0x1.1c6bcb39cd4c8p-8, -0x1.e3688f31dfa8p-10,
+                     0x1.6b3901daf95fbp-7, 0x1.1168f6ba7ffbbp-7, -0x1.22496356d344fp-6, -0x1.9657a584e6e87p-8,
+                     0x1.12a8ecc500597p-4, 0x1.33367d9b2c4f4p-4, 0x1.2dc4e84d17555p-6, 0x1.8002d0d868c6p-2,
+                     0x1.66a3f8af7d3cdp+0, 0x1.e97fe13ad655dp+0);
+}
+// erfinv(y) / y from w + w_lost. What the root loses is carried along.
+template <bool Far>
+TP_MATH Pair erfinv_outer(double w, double w_lost) {
+  const double root = sqrt(w);
+  const auto [square, square_lost] = two_product(root, root);
+  const double root_lost = (((w - square) - square_lost) + w_lost) * (0.5 / root);
+  const double over = TP_FMA(0x1.6ba7d0c689187p+4, 1.0 / (root + 2.0), -0x1.c5925f2bf8c59p+0),
+               t = root - 0x1.1666666666666p+2;
+  return leading(root, root_lost, TP_EITHER(Far && root > 6.2, erfinv_far(over), erfinv_middle(t)));
+}
+template <bool Far>
+TP_MATH Pair erfinv_over_y(double product) {
+  const auto [log_hi, log_lo] = log_parts(product);
+  return TP_EITHER(log_hi > -6.25, erfinv_near(-log_hi - 3.125, -0.2 * log_lo), erfinv_outer<Far>(-log_hi, -log_lo));
 }
 }  // namespace detail
 
 TP_MATH double erfinv(double y) {
-  const double a = detail::magnitude(y), result = y * detail::erfinv_over_y(-log((1.0 - a) * (1.0 + a)));
+  const double a = detail::magnitude(y);
+  const auto [hi, lo] = detail::erfinv_over_y<false>((1.0 - a) * (1.0 + a));
+  const double result = detail::with_sign(TP_FMA(a, hi, a * lo), y);
   const double ends = a == 1.0 ? detail::with_sign(detail::kInf<double>, y) : detail::kNan<double>;
   return a < 1.0 ? result : ends;
 }
-TP_MATH float erfinv(float y) { return float(erfinv(double(y))); }
+// Good enough for results that are rounded to float32.
+TP_MATH double erfinv_float(double y) {
+  const double a = detail::magnitude(y), product = (1.0 - a) * (1.0 + a);
+  const double result = y * detail::erfinv_short(-detail::log_short(product));
+  const double ends = a == 1.0 ? detail::with_sign(detail::kInf<double>, y) : detail::kNan<double>;
+  return a < 1.0 ? result : ends;
+}
+TP_MATH float erfinv(float y) { return float(erfinv_float(double(y))); }
+
+// The inverse of ndtr, sqrt(2) erfinv(2 p - 1), in the smaller of p and 1 - p: 1 - y^2 = 4 p (1 - p).
+TP_MATH double ndtri(double p) {
+  const double other = 1.0 - p, q = p < 0.5 ? p : other, y = TP_FMA(2.0, q, -1.0);
+  const auto [hi, lo] = detail::erfinv_over_y<true>(4.0 * q * (1.0 - q));
+  const auto [c, c_lost] = detail::two_product(y, 0x1.6a09e667f3bcdp+0);
+  const double value = TP_FMA(c, hi, TP_FMA(c, lo, hi * TP_FMA(y, -0x1.bdd3413b26456p-54, c_lost)));
+  const double below = q > 0 ? value : -detail::kInf<double>, result = p < 0.5 ? below : 0.0 - below;
+  return (p >= 0) & (p <= 1) ? result : detail::kNan<double>;
+}
+TP_MATH float ndtri(float p) { return float(ndtri(double(p))); }
 
 }  // namespace m
 }  // namespace TP_ISA

@@ -228,14 +228,22 @@ void igamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // igamma, gradient of other: strong_mul(exp(xlogy(input - 1, other) - other - lgamma(input)), g)
 template <class T>
-void igamma_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void igamma_vjp_other(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(igamma_vjp_other<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::lgamma_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::exp(m::xlogy(input[i] - T(1),
-      other[i]) - other[i] - m::lgamma(input[i])), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(m::exp(m::xlogy(input[i] - T(1), other[i]) - other[i] - p0[i - from]), g[i]);
+    }
+  }
 }
 
 // igamma_order: out = igamma_order(input, other, order)
@@ -297,14 +305,22 @@ void igammac_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // igammac, gradient of other: strong_mul(-exp(xlogy(input - 1, other) - other - lgamma(input)), g)
 template <class T>
-void igammac_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+void igammac_vjp_other(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T, T>(igammac_vjp_other<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* other = reinterpret_cast<const T*>(data[3]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::lgamma_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::exp(m::xlogy(input[i] - T(1),
-      other[i]) - other[i] - m::lgamma(input[i])), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(-m::exp(m::xlogy(input[i] - T(1), other[i]) - other[i] - p0[i - from]), g[i]);
+    }
+  }
 }
 
 // laguerre_l: out = laguerre_l(x, degree, order)

@@ -75,6 +75,7 @@ template <class T>
 void airy_ai(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::airy_ai_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::airy_ai(input[i]);
 }
@@ -104,8 +105,15 @@ void airy_ai_prime_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::airy_ai_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(input[i] * m::airy_ai(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(input[i] * p0[i - from], g[i]);
+    }
+  }
 }
 
 // angle: out = angle(input)
@@ -210,6 +218,7 @@ template <class T>
 void bessel_j0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::bessel_j0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j0(input[i]);
 }
@@ -220,8 +229,15 @@ void bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::bessel_j1_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_j1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(-p0[i - from], g[i]);
+    }
+  }
 }
 
 // bessel_j1: out = bessel_j1(input)
@@ -229,6 +245,7 @@ template <class T>
 void bessel_j1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::bessel_j1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_j1(input[i]);
 }
@@ -240,12 +257,19 @@ void bessel_j1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   using R = real_t<T>;
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::bessel_j0_block(end - from, input + from, p0);
+    T p1[256];
+    m::bessel_j1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (s0 * (T(0.013020833333333334) - (T(0.0003797743055555556) * s0)) - T(0.1875))),
-        m::bessel_j0(input[i]) - (m::bessel_j1(input[i]) / input[i])), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s0 = m::square(input[i]);
+      to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+          T(0.5) + (s0 * (s0 * (T(0.013020833333333334) - (T(0.0003797743055555556) * s0)) - T(0.1875))),
+          p0[i - from] - (p1[i - from] / input[i])), g[i]);
+    }
   }
 }
 
@@ -254,6 +278,7 @@ template <class T>
 void bessel_y0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::bessel_y0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y0(input[i]);
 }
@@ -264,8 +289,15 @@ void bessel_y0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::bessel_y1_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::bessel_y1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(-p0[i - from], g[i]);
+    }
+  }
 }
 
 // bessel_y1: out = bessel_y1(input)
@@ -273,6 +305,7 @@ template <class T>
 void bessel_y1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::bessel_y1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::bessel_y1(input[i]);
 }
@@ -283,9 +316,17 @@ void bessel_y1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::bessel_y0_block(end - from, input + from, p0);
+    T p1[256];
+    m::bessel_y1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(m::bessel_y0(input[i]) - (m::bessel_y1(input[i]) / input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from] - (p1[i - from] / input[i]), g[i]);
+    }
+  }
 }
 
 // ceil: out = ceil(input)

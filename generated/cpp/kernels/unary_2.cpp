@@ -83,11 +83,10 @@ void deg2rad_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // digamma: out = digamma(input)
 template <class T>
-void digamma(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(digamma<T>, count, data, params);
+void digamma(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::digamma_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::digamma(input[i]);
 }
@@ -98,8 +97,15 @@ void digamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::polygamma_block(int(1), end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(1), input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from], g[i]);
+    }
+  }
 }
 
 // elu: out = where(input > 0, input, alpha * expm1(input))
@@ -201,35 +207,37 @@ void erfc_vjp_input(std::int64_t count, char* const* data, const Scalar* params)
 
 // erfcx: out = erfcx(input)
 template <class T>
-void erfcx(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(erfcx<T>, count, data, params);
+void erfcx(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::erfcx_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfcx(input[i]);
 }
 
 // erfcx, gradient of input: strong_mul(2 * input * erfcx(input) - 1.1283791670955126, g)
 template <class T>
-void erfcx_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(erfcx_vjp_input<T>, count, data, params);
+void erfcx_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::erfcx_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul((T(2) * input[i]) * m::erfcx(input[i]) - T(1.1283791670955126), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul((T(2) * input[i]) * p0[i - from] - T(1.1283791670955126), g[i]);
+    }
+  }
 }
 
 // erfinv: out = erfinv(input)
 template <class T>
-void erfinv(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(erfinv<T>, count, data, params);
+void erfinv(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::erfinv_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::erfinv(input[i]);
 }

@@ -76,87 +76,99 @@ void hardtanh_vjp_input(std::int64_t n, char* const* data, const Scalar* params)
 
 // i0: out = i0(input)
 template <class T>
-void i0(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(i0<T>, count, data, params);
+void i0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
 }
 
 // i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void i0_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(i0_vjp_input<T>, count, data, params);
+void i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i1_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from], g[i]);
+    }
+  }
 }
 
 // i0e: out = i0e(input)
 template <class T>
-void i0e(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(i0e<T>, count, data, params);
+void i0e(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i0e_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0e(input[i]);
 }
 
 // i0e, gradient of input: strong_mul(i1e(input) - sgn(input) * i0e(input), g)
 template <class T>
-void i0e_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(i0e_vjp_input<T>, count, data, params);
+void i0e_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i1e_block(end - from, input + from, p0);
+    T p1[256];
+    m::i0e_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1e(input[i]) - (m::sgn(input[i]) * m::i0e(input[i])),
-      g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from] - (m::sgn(input[i]) * p1[i - from]), g[i]);
+    }
+  }
 }
 
 // i1: out = i1(input)
 template <class T>
-void i1(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(i1<T>, count, data, params);
+void i1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
 }
 
 // i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void i1_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(i1_vjp_input<T>, count, data, params);
+void i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   using R = real_t<T>;
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i0_block(end - from, input + from, p0);
+    T p1[256];
+    m::i1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s0 = m::square(input[i]);
+      to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+          T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+          p0[i - from] - (p1[i - from] / input[i])), g[i]);
+    }
   }
 }
 
 // i1e: out = i1e(input)
 template <class T>
-void i1e(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(i1e<T>, count, data, params);
+void i1e(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i1e_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1e(input[i]);
 }
@@ -170,14 +182,21 @@ void i1e_vjp_input(std::int64_t count, char* const* data, const Scalar* params) 
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   using R = real_t<T>;
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i1e_block(end - from, input + from, p0);
+    T p1[256];
+    m::i0e_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s3 = m::i1e(input[i]);
-    const T s2 = m::sgn(input[i]);
-    const R s1 = m::abs(input[i]);
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(s1 < R(0.05),
-        (T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0)))))) * m::exp(-s1) - (s2 * s3), m::i0e(input[i]) - (s3 * (s2 + (T(1) / input[i])))), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s3 = p0[i - from];
+      const T s2 = m::sgn(input[i]);
+      const R s1 = m::abs(input[i]);
+      const T s0 = m::square(input[i]);
+      to[i] = m::strong_mul(m::where<T>(s1 < R(0.05),
+          (T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0)))))) * m::exp(-s1) - (s2 * s3), p1[i - from] - (s3 * (s2 + (T(1) / input[i])))), g[i]);
+    }
   }
 }
 
@@ -207,20 +226,26 @@ template <class T>
 void lgamma(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::lgamma_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::lgamma(input[i]);
 }
 
 // lgamma, gradient of input: strong_mul(digamma(input), g)
 template <class T>
-void lgamma_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(lgamma_vjp_input<T>, count, data, params);
+void lgamma_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::digamma_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::digamma(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from], g[i]);
+    }
+  }
 }
 
 // log: out = log(input)
@@ -322,11 +347,10 @@ void log2_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
 
 // log_ndtr: out = log_ndtr(input)
 template <class T>
-void log_ndtr(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(log_ndtr<T>, count, data, params);
+void log_ndtr(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::log_ndtr_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::log_ndtr(input[i]);
 }
@@ -339,9 +363,15 @@ void log_ndtr_vjp_input(std::int64_t count, char* const* data, const Scalar* par
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::log_ndtr_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - m::log_ndtr(input[i]) - T(0.9189385332046728)), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(m::exp(T(-0.5) * m::square(input[i]) - p0[i - from] - T(0.9189385332046728)), g[i]);
+    }
+  }
 }
 
 // logit: out = where(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) < 0.25, log(clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))), log1p((2 * clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps) - 1) / (1 - clamp(input, -inf if eps == None else eps, inf if eps == None else 1 - eps))))
@@ -429,25 +459,29 @@ void mish_vjp_input(std::int64_t count, char* const* data, const Scalar* params)
 
 // modified_bessel_i0: out = i0(input)
 template <class T>
-void modified_bessel_i0(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(modified_bessel_i0<T>, count, data, params);
+void modified_bessel_i0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i0(input[i]);
 }
 
 // modified_bessel_i0, gradient of input: strong_mul(i1(input), g)
 template <class T>
-void modified_bessel_i0_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(modified_bessel_i0_vjp_input<T>, count, data, params);
+void modified_bessel_i0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i1_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::i1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from], g[i]);
+    }
+  }
 }
 
 }  // namespace

@@ -9,30 +9,34 @@ namespace {
 
 // modified_bessel_i1: out = i1(input)
 template <class T>
-void modified_bessel_i1(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T>;
-  if (n != count) return any_count<T, 1, T, T>(modified_bessel_i1<T>, count, data, params);
+void modified_bessel_i1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::i1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::i1(input[i]);
 }
 
 // modified_bessel_i1, gradient of input: strong_mul(where(abs(input) < 0.05, 0.5 + input**2 * (0.1875 + input**2 * (0.013020833333333334 + 0.0003797743055555556 * input**2)), i0(input) - i1(input) / input), g)
 template <class T>
-void modified_bessel_i1_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
-  const std::int64_t n = count & -kStep<T, T, T, T>;
-  if (n != count) return any_count<T, 1, T, T, T>(modified_bessel_i1_vjp_input<T>, count, data, params);
+void modified_bessel_i1_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   using R = real_t<T>;
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::i0_block(end - from, input + from, p0);
+    T p1[256];
+    m::i1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
-        T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
-        m::i0(input[i]) - (m::i1(input[i]) / input[i])), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s0 = m::square(input[i]);
+      to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.05),
+          T(0.5) + (s0 * (T(0.1875) + (s0 * (T(0.013020833333333334) + (T(0.0003797743055555556) * s0))))),
+          p0[i - from] - (p1[i - from] / input[i])), g[i]);
+    }
   }
 }
 
@@ -41,6 +45,7 @@ template <class T>
 void modified_bessel_k0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::modified_bessel_k0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::modified_bessel_k0(input[i]);
 }
@@ -51,8 +56,15 @@ void modified_bessel_k0_vjp_input(std::int64_t n, char* const* data, const Scala
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::modified_bessel_k1_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::modified_bessel_k1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(-p0[i - from], g[i]);
+    }
+  }
 }
 
 // modified_bessel_k1: out = modified_bessel_k1(input)
@@ -60,6 +72,7 @@ template <class T>
 void modified_bessel_k1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::modified_bessel_k1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::modified_bessel_k1(input[i]);
 }
@@ -70,9 +83,17 @@ void modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, const Scala
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::modified_bessel_k0_block(end - from, input + from, p0);
+    T p1[256];
+    m::modified_bessel_k1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(-m::modified_bessel_k0(input[i]) - (m::modified_bessel_k1(input[i]) / input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(-p0[i - from] - (p1[i - from] / input[i]), g[i]);
+    }
+  }
 }
 
 // nan_replaced: out = where(isnan(input), none, where(isposinf(input), high, where(isneginf(input), low, input)))
@@ -141,6 +162,7 @@ template <class T>
 void ndtri(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::ndtri_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::ndtri(input[i]);
 }
@@ -182,6 +204,7 @@ void polygamma_of(std::int64_t n, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T order = scalar_to<T>(params[0]);
+  if constexpr (m::Real<T>) return m::polygamma_block(int(order), n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::polygamma(int(order), input[i]);
 }
@@ -194,8 +217,15 @@ void polygamma_of_vjp_input(std::int64_t n, char* const* data, const Scalar* par
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T order = scalar_to<T>(params[0]);
   const T c0 = order + T(1);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::polygamma_block(int(c0), end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::polygamma(int(c0), input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from], g[i]);
+    }
+  }
 }
 
 // rad2deg: out = input * 57.29577951308232
@@ -320,6 +350,7 @@ template <class T>
 void scaled_modified_bessel_k0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::scaled_modified_bessel_k0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::scaled_modified_bessel_k0(input[i]);
 }
@@ -330,9 +361,17 @@ void scaled_modified_bessel_k0_vjp_input(std::int64_t n, char* const* data, cons
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::scaled_modified_bessel_k0_block(end - from, input + from, p0);
+    T p1[256];
+    m::scaled_modified_bessel_k1_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] =
-      m::strong_mul(m::scaled_modified_bessel_k0(input[i]) - m::scaled_modified_bessel_k1(input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      to[i] = m::strong_mul(p0[i - from] - p1[i - from], g[i]);
+    }
+  }
 }
 
 // scaled_modified_bessel_k1: out = scaled_modified_bessel_k1(input)
@@ -340,6 +379,7 @@ template <class T>
 void scaled_modified_bessel_k1(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::scaled_modified_bessel_k1_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::scaled_modified_bessel_k1(input[i]);
 }
@@ -350,10 +390,17 @@ void scaled_modified_bessel_k1_vjp_input(std::int64_t n, char* const* data, cons
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::scaled_modified_bessel_k1_block(end - from, input + from, p0);
+    T p1[256];
+    m::scaled_modified_bessel_k0_block(end - from, input + from, p1);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::scaled_modified_bessel_k1(input[i]);
-    to[i] = m::strong_mul(s0 - m::scaled_modified_bessel_k0(input[i]) - (s0 / input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s0 = p0[i - from];
+      to[i] = m::strong_mul(s0 - p1[i - from] - (s0 / input[i]), g[i]);
+    }
   }
 }
 

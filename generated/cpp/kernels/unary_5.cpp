@@ -255,13 +255,16 @@ template <class T>
 void spherical_bessel_j0(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::Real<T>) return m::spherical_bessel_j0_block(n, input, to);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::spherical_bessel_j0(input[i]);
 }
 
 // spherical_bessel_j0, gradient of input: strong_mul(where(abs(input) < 0.15, input * (input**2 * (0.03333333333333333 + input**2 * (input**2 * (2.2045855379188714e-05 - 2.505210838544172e-07 * input**2) - 0.0011904761904761906)) - 0.3333333333333333), (cos(input) - spherical_bessel_j0(input)) / input), g)
 template <class T>
-void spherical_bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+void spherical_bessel_j0_vjp_input(std::int64_t count, char* const* data, const Scalar* params) {
+  const std::int64_t n = count & -kStep<T, T, T, T>;
+  if (n != count) return any_count<T, 1, T, T, T>(spherical_bessel_j0_vjp_input<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
@@ -292,11 +295,16 @@ void spherical_bessel_j0_vjp_input(std::int64_t n, char* const* data, const Scal
     }
     return;
   }
+  for (std::int64_t from = 0; from < n; from += 256) {
+    const std::int64_t end = n - from < 256 ? n : from + 256;
+    T p0[256];
+    m::spherical_bessel_j0_block(end - from, input + from, p0);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
-    to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.15),
-        input[i] * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - (T(2.505210838544172e-07) * s0)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(input[i]) - m::spherical_bessel_j0(input[i])) / input[i]), g[i]);
+    for (std::int64_t i = from; i < end; ++i) {
+      const T s0 = m::square(input[i]);
+      to[i] = m::strong_mul(m::where<T>(m::abs(input[i]) < R(0.15),
+          input[i] * (s0 * (T(0.03333333333333333) + (s0 * (s0 * (T(2.2045855379188714e-05) - (T(2.505210838544172e-07) * s0)) - T(0.0011904761904761906)))) - T(0.3333333333333333)), (m::cos(input[i]) - p0[i - from]) / input[i]), g[i]);
+    }
   }
 }
 
