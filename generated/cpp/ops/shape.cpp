@@ -185,7 +185,7 @@ GradVec CatBackward::apply(std::span<Storage> grad_outputs) {
   std::vector<Storage> parts_tensors = cat_vjp_tensors<Storage>(g, tensors_shapes_, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -195,7 +195,7 @@ GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_output
   std::vector<TensorRef> parts_tensors = cat_vjp_tensors<TensorRef>(g, tensors_shapes_, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 
@@ -294,7 +294,7 @@ GradVec ConstantPadNdBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(constant_pad_nd_vjp_input<Storage>(g, pad_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], constant_pad_nd_vjp_input<Storage>(g, pad_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ConstantPadNdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -302,7 +302,7 @@ GraphGradVec ConstantPadNdBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(constant_pad_nd_vjp_input<TensorRef>(g, pad_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], constant_pad_nd_vjp_input<TensorRef>(g, pad_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -471,7 +471,7 @@ GradVec FlipBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(flip_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], flip_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FlipBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -479,7 +479,7 @@ GraphGradVec FlipBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(flip_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], flip_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -737,7 +737,7 @@ GradVec PadByIndexBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_vjp_input<Storage>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_vjp_input<Storage>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PadByIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -745,7 +745,8 @@ GraphGradVec PadByIndexBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_vjp_input<TensorRef>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_vjp_input<TensorRef>(g, input_shape(0), pad_, mode_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -798,7 +799,7 @@ GradVec PadByIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_backward_vjp_grad<Storage>(g, pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_backward_vjp_grad<Storage>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -806,7 +807,7 @@ GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorR
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -876,7 +877,7 @@ GradVec RepeatBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(repeat_vjp_input<Storage>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], repeat_vjp_input<Storage>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RepeatBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -884,7 +885,7 @@ GraphGradVec RepeatBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(repeat_vjp_input<TensorRef>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], repeat_vjp_input<TensorRef>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1032,7 +1033,7 @@ GradVec RollBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(roll_vjp_input<Storage>(g, shifts_, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], roll_vjp_input<Storage>(g, shifts_, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RollBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1040,7 +1041,7 @@ GraphGradVec RollBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(roll_vjp_input<TensorRef>(g, shifts_, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], roll_vjp_input<TensorRef>(g, shifts_, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1181,7 +1182,7 @@ GradVec StackBackward::apply(std::span<Storage> grad_outputs) {
   std::vector<Storage> parts_tensors = stack_vjp_tensors<Storage>(g, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 GraphGradVec StackBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1191,7 +1192,7 @@ GraphGradVec StackBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   std::vector<TensorRef> parts_tensors = stack_vjp_tensors<TensorRef>(g, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 
@@ -1316,7 +1317,7 @@ GradVec TrilBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tril_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tril_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TrilBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1324,7 +1325,7 @@ GraphGradVec TrilBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tril_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tril_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1393,7 +1394,7 @@ GradVec TriuBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(triu_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], triu_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TriuBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1401,7 +1402,7 @@ GraphGradVec TriuBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(triu_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], triu_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 
