@@ -23,6 +23,8 @@ Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
 Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
@@ -326,6 +328,70 @@ Storage cumulative_trapezoid(const Storage& y, const Storage& x, const std::opti
 TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx,
     std::int64_t dim) {
   return cumulative_trapezoid_compose<TensorRef>(y, x, dx, dim);
+}
+
+// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
+//   vjp input = diagonal(g, offset, dim1, dim2)
+//   saves: offset, dim1, dim2
+
+namespace {
+
+template <class V>
+V diag_embed_vjp_input(const V& g, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return diagonal(g, offset, dim1, dim2);
+}
+
+TP_COLD TensorRef diag_embed_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  const batch::Leading in(DiagEmbedBackward::schema_v1, {input});
+  in.need_rank(1, "input");
+  const auto dim1_ = in.new_dim(dim1);
+  const auto dim2_ = in.new_dim(dim2);
+  return in.wrap(ops::diag_embed(in[0], offset, dim1_, dim2_));
+}
+
+TP_COLD void diag_embed_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
+  wiring::set_tangent(out, as_tangent(diag_embed(wiring::tangent(input), offset, dim1, dim2), out));
+}
+}  // namespace
+
+Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return kernels::diag_embed(DiagEmbedBackward::schema_v1, input, offset, dim1, dim2);
+}
+TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return diag_embed_batched(input, offset, dim1, dim2);
+  TensorRef out = wiring::result_of([&] { return diag_embed(input->storage(), offset, dim1, dim2); });
+  if (wiring::records(input)) {
+    auto node = make_node<DiagEmbedBackward>();
+    DiagEmbedBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.offset_ = offset;
+    back.dim1_ = dim1;
+    back.dim2_ = dim2;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { diag_embed_set_tangent(out, input, offset, dim1, dim2); });
+  return out;
+}
+GradVec DiagEmbedBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], diag_embed_vjp_input<Storage>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DiagEmbedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], diag_embed_vjp_input<TensorRef>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+  return grads;
 }
 
 // diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
