@@ -137,16 +137,21 @@ struct Flat {
   }
 };
 
-// Contiguous operands that are already of the loop's type.
-inline void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<const Storage* const> inputs,
-                     const Scalar* params) {
-  char* data[kMaxOperands];
-  data[0] = out;
-  for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
-  if (n < kParallelFrom) return loop(n, data, params);
+[[gnu::noinline]] void run_long(Loop loop, const Types& t, std::int64_t n, char* const* data,
+                                std::span<const Storage* const> inputs, const Scalar* params) {
   Flat flat{loop, params, 1, inputs.size() + 1, {std::int64_t(item_size(t.out))}};
   for (std::size_t i = 0; i < inputs.size(); ++i) flat.item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
   flat.run(n, data, n);
+}
+
+// Contiguous operands that are already of the loop's type.
+[[gnu::always_inline]] inline void run_flat(Loop loop, const Types& t, std::int64_t n, char* out,
+                                            std::span<const Storage* const> inputs, const Scalar* params) {
+  char* data[kMaxOperands];
+  data[0] = out;
+  for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
+  if (TP_LIKELY(n < kParallelFrom)) return loop(n, data, params);
+  run_long(loop, t, n, data, inputs, params);
 }
 
 // Whether the operands can go to the loop as they are: same sizes, contiguous, of one dtype that is its own compute type.
