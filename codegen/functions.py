@@ -128,7 +128,6 @@ for _name in (
 # Logistic. log_sigmoid keeps sigmoid(-x), exact in both tails.
 _f("sigmoid", "float", "out * (1 - out)")
 _f("log_sigmoid", "float", "sigmoid(-x)")
-_f("softplus1", "float", "sigmoid(x)")  # log(1 + exp(x)) without overflow
 # Absolute value, sign, complex parts. conj is the identity on real types; the loops drop it there.
 _f("abs", "any", "conj(sgn(x))")
 _f("sign", "any", "0")
@@ -191,7 +190,6 @@ MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "sinc_slope": (("x",), SINC_SLOPE),
     "i1_slope": (("x",), I1_SLOPE),
     "j1_slope": (("x",), J1_SLOPE),
-    "softplus1": (("x",), parse("logaddexp(x, 0)")),
     "trigamma": (("x",), parse("polygamma(1, x)")),
     "neg": (("x",), parse("-x")),
     "pow": (("x", "y"), parse("x**y")),
@@ -199,7 +197,7 @@ MACROS: dict[str, tuple[tuple[str, ...], Node]] = {
     "floor_divide": (("x", "y"), parse("x // y")),
 }
 REAL_VALUED = frozenset({"abs", "real", "imag", "angle"})  # of complex numbers too
-INTERNAL = frozenset({"sinc_slope", "i1_slope", "j1_slope", "softplus1"})  # not offered to entries
+INTERNAL = frozenset({"sinc_slope", "i1_slope", "j1_slope"})  # not offered to entries
 
 # Binary operators as functions: kind and partials.
 OPERATORS: dict[str, Function] = {
@@ -413,7 +411,7 @@ def numpy_functions() -> dict[str, Callable[..., Any]]:
         "atanh": np.arctanh, "atan2": np.arctan2, "rsqrt": lambda x: 1 / np.sqrt(x),
         "reciprocal": lambda x: 1 / (x * 1.0),
         "neg": lambda x: -x, "pow": power, "sgn": sgn, "clamp": clamp, "sigmoid": sigmoid, "log_sigmoid": log_sigmoid,
-        "softplus1": lambda x: np.logaddexp(x, 0), "round": np.round,
+        "round": np.round,
         "frac": lambda x: x - np.trunc(x), "bitwise_not": np.invert, "bitwise_left_shift": np.left_shift,
         "bitwise_right_shift": np.right_shift, "float": lambda x: np.asarray(x) * 1.0,
         "bool": lambda x: np.asarray(x) != 0, "int": lambda x: np.trunc(x).astype(np.int64),
@@ -501,7 +499,6 @@ def mpmath_functions() -> dict[str, Callable[..., Any]]:
         "neg": lambda x: -x, "pow": mp.power, "clamp": clamp, "sinc": sinc, "real": mp.re, "imag": mp.im,
         "angle": mp.arg,
         "sigmoid": lambda x: 1 / (1 + mp.exp(-x)), "log_sigmoid": lambda x: -mp.log1p(mp.exp(-x)),
-        "softplus1": lambda x: mp.log1p(mp.exp(x)),
         "logaddexp": lambda x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))) if x != y else x + mp.log(2),
         "logaddexp2": lambda x, y: mp.log(mp.power(2, x) + mp.power(2, y), 2), "lgamma": mp.loggamma,
         "polygamma": lambda n, x: mp.psi(int(n), x), "trigamma": lambda x: mp.psi(1, x),

@@ -54,12 +54,13 @@ _OWN = {
     "roll": {"dims": "rolled"},
     "stack": {"dim": "new_dim"},
     "unsqueeze": {"dim": "new_dim"},
+    "diag_embed": {"dim1": "new_dim", "dim2": "new_dim"},
 }
 _LIFTED = ("reduction", "scan", "sort")
 _MATRICES = {"linalg": "2"}
 _RANKS = {
     "tril": "2", "triu": "2", "view_as_complex": "1", "lu_permutation": "1", "checked_pivots": "1", "checked_info": "0",
-    "refused": "0",
+    "refused": "0", "diag_embed": "1",
     "constant_pad_nd": "pad.size() / 2", "pad_by_index": "pad.size() / 2",
 }  # fmt: skip
 # Structured ops without a dimension argument whose kernels work on trailing dimensions or element by element.

@@ -165,6 +165,9 @@ class Loop:
     @property
     def general(self) -> str:
         """The value of one element, whatever its neighbours are: where blocks of squares are products, squares are."""
+        for whole, name in _WHOLE:
+            if found := whole.fullmatch(self.value):
+                return f"m::{name}({found[1]})"
         return self.value.replace("m::pow(", "m::power(") if self.powers else self.value
 
     @property
@@ -200,6 +203,13 @@ _BLOCK_CALL = re.compile(rf"m::({'|'.join(sorted(BLOCK))})\((?:(int\(\w+\)), )?(
 def _block_call(match: re.Match[str], count: str, offset: str, to: str) -> str:
     name, order, operand = match.groups()
     return f"m::{name}_block({f'{order}, ' if order else ''}{count}, {operand}{offset}, {to})"
+
+
+# Products whose other factor would be rounded to few bits where it nearly vanishes: the maths has them in one.
+_WHOLE = (
+    (re.compile(r"(\w+\[i\]) \* m::sigmoid\(\1\)"), "times_sigmoid"),
+    (re.compile(r"(\w+\[i\]) \* m::tanh\(m::logaddexp\(\1, T\(0\)\)\)"), "times_tanh_softplus"),
+)
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class NodePlanner(Formulas):
         call = f"kernels::elementwise_together({spec.name}, loops[{loop.enumerator}], all, {{{operands}}}{params})"
         lines = [f"std::array<Storage, {len(slots)}> all;", f"if ({asked} &&", f"    {call}) {{"]
         for k, i in enumerate(slots):
-            lines.append(f"  grads[{i}] = fit(std::move(all[{k}]), input_shape({i}), input_dtype({i}));")
+            lines.append(f"  fit_into(grads[{i}], std::move(all[{k}]), input_shape({i}), input_dtype({i}));")
         return [*lines, "  return grads;", "}"]
 
     def gradients(self, world: str) -> list[str]:
@@ -270,18 +270,20 @@ class NodePlanner(Formulas):
         if f is None:
             return []
         if f.constant == 1:
-            return [f"{guard} grads[{i}] = fit(g, {sizes}, {dtype});"]
+            return [f"{guard} fit_into(grads[{i}], g, {sizes}, {dtype});"]
         if world == "Storage" and f.loop is not None and f.spec is not None:
             operands = ", ".join(["&g", *(self.loop_operand(n) for n in f.loop_reads)])
             params = f", {{{', '.join(p.argument for p in f.loop.params)}}}" if f.loop.params else ""
-            value = f"kernels::elementwise({f.spec.name}, loops[{f.loop.enumerator}], {{{operands}}}{params})"
-            if f.factor:
-                value = f"is_one({f.factor}_) ? g : {value}"
+            loop = f"{f.spec.name}, loops[{f.loop.enumerator}], {{{operands}}}{params}"
+            if not f.factor:
+                made = f"kernels::elementwise_to(grads[{i}], {loop});"
+                return [f"{guard} {{", f"  {made}", f"  refit(grads[{i}], {sizes}, {dtype});", "}"]
+            value = f"is_one({f.factor}_) ? g : kernels::elementwise({loop})"
         elif j := next((j for j in self.joints if a.name in j.results), None):
             value = f"{j.name.removeprefix(f'{x.base}_vjp_')}[{j.results[a.name]}]"
         else:
             value = f"{f.call(world)}({', '.join(self.node_inputs(f, a.name, world))})"
-        return [f"{guard}", f"  grads[{i}] = fit({value}, {sizes}, {dtype});"]
+        return [f"{guard}", f"  fit_into(grads[{i}], {value}, {sizes}, {dtype});"]
 
     def joint_call(self, j: Joint, world: str) -> list[str]:
         """One call for the gradients that are asked for; the others come back undefined, or are left aside."""
@@ -305,12 +307,13 @@ class NodePlanner(Formulas):
             f"std::vector<{world}> parts_{a.name} = {call};",
             f"for (std::size_t k = 0; k < parts_{a.name}.size(); ++k)",
             f"  if (needs(*this, {at}))",
-            f"    grads[{at}] = fit(std::move(parts_{a.name}[k]), {a.name}_shapes_[k], {a.name}_dtypes_[k]);",
+            f"    fit_into(grads[{at}], std::move(parts_{a.name}[k]), {a.name}_shapes_[k], {a.name}_dtypes_[k]);",
         ]
 
     def loop_operand(self, n: str) -> str:
         k = self.slots.tensors.index(n)
-        return f"has_{n}_ ? &saved({k}) : &g" if self.optional(n) else f"&saved({k})"
+        value = f"operand(saved({k}))"
+        return f"has_{n}_ ? {value} : &g" if self.optional(n) else value
 
     def node_inputs(self, f: Formula, arg: str, world: str) -> list[str]:
         """The arguments of a formula's function inside apply."""

@@ -95,7 +95,7 @@ class AutogradNode : public Node {
     }
     input_shapes_->of[i] = sizes;
   }
-  const Storage& saved(std::size_t k) const { return saved_[k].get(*this, Derived::kSavedNames[k]); }
+  Storage saved(std::size_t k) const { return saved_[k].get(*this, Derived::kSavedNames[k], out_shape_); }
   /// With history, for apply_for_graph: an input on its own edge, an output on this node.
   TensorRef saved_tensor(std::size_t k) {
     const int from = Derived::kSavedInput[k];

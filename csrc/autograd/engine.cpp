@@ -17,11 +17,12 @@ struct Ready {
   bool operator<(const Ready& o) const { return key < o.key; }
 };
 struct Frame {
+  Frame(Node* n, std::span<Edge> e) : node(n), edges(e) {}
   Node* node;
   std::span<Edge> edges;
-  std::size_t next;
-  std::uint64_t wanted;
-  bool needed;
+  std::size_t next = 0;
+  std::uint64_t wanted = 0;
+  bool needed = false;
 };
 /// Buffers whose room the owning pass keeps for the next one.
 struct Workspace {
@@ -129,8 +130,7 @@ class Pass final : public PassBase {
 
   void enter(Node& n, PassState& s) {
     s.flags |= kWalked;
-    if (!n.is_accumulator() && n.sequence_nr() >= lowest_)
-      states_.work().frames.push_back({&n, n.next_edges(), 0, 0, false});
+    if (!n.is_accumulator() && n.sequence_nr() >= lowest_) states_.work().frames.emplace_back(&n, n.next_edges());
   }
 
   /// Marks the nodes on a way from the roots to the inputs; only they run. Children before parents, without recursion.

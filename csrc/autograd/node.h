@@ -72,7 +72,7 @@ extern TP_API void (*host_metadata_free)(void*);
 /// Gradients collected for a node's outputs during a pass.
 struct GradSlot {
   GradSlot() noexcept {}
-  explicit GradSlot(Storage v) noexcept : value(std::move(v)) {}
+  explicit GradSlot(Storage&& v) noexcept : value(std::move(v)) {}
   Storage value;     // set when the gradient is plain
   TensorRef tensor;  // set when it has history, a tangent or a subclass
   bool defined() const { return value.defined() || bool(tensor); }

@@ -100,9 +100,8 @@ SavedValue::Whole& SavedValue::widen(const Node* node) const {
   if (kind_ == Kind::Whole) return *whole_;
   std::unique_ptr<struct Whole> w(new struct Whole);
   if (kind_ != Kind::None) {
-    const Shape sizes = kind_ == Kind::Scalar ? Shape() : node->output_like(0).sizes();
-    w->value = Storage(BlockRef::adopt(block_), dtype_, sizes);
-    w->value.set_wrapped_number(number_);
+    w->value = short_form(kind_ == Kind::Scalar ? Shape() : node->output_like(0).sizes());
+    Block::release(block_);
   }
   kind_ = Kind::Whole;
   whole_ = w.release();
@@ -116,9 +115,27 @@ SavedValue::Extra& SavedValue::ensure_extra(const Node* node) {
   return *w.extra;
 }
 
-const Storage& SavedValue::unfold(const Node& node, const char* slot) const {
+Storage SavedValue::get(const Node& node, const char* slot, const Shape& like) const {
+  // Made anew at each reading: nothing of it stays with the node, and no line of memory but the block's is touched.
+  if (TP_LIKELY(kind_ == Kind::LikeOutput)) return short_form(like);
+  if (kind_ == Kind::Whole) return unpacked(node, slot);
   if (kind_ == Kind::None) freed_error(node, slot);
-  struct Whole& w = widen(&node);
+  return short_form(Shape());
+}
+
+Storage SavedValue::short_form(const Shape& sizes) const {
+  Storage s;
+  s.become(BlockRef::share(block_), dtype_, sizes);
+  s.set_wrapped_number(number_);
+  return s;
+}
+
+Storage SavedValue::get(const Node& node, const char* slot) const {
+  return get(node, slot, kind_ == Kind::LikeOutput ? node.output_like(0).sizes() : Shape());
+}
+
+const Storage& SavedValue::unpacked(const Node& node, const char* slot) const {
+  struct Whole& w = *whole_;
   if (w.value.defined()) return w.value;
   TensorRef t = w.extra && w.extra->packed ? w.extra->packed->unpack() : TensorRef();
   if (!t) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
@@ -136,7 +153,7 @@ TensorRef SavedValue::tensor(const Node& node, const char* slot, const Edge& edg
     if (!unpacked) runtime_error(node.name(), ": the unpack hook of saved '", slot, "' returned no tensor");
     memory = unpacked->storage();
   } else {
-    const Storage& value = get(node, slot);
+    const Storage value = get(node, slot);
     check(node, slot);
     if (TP_UNLIKELY(e && e->subclass)) return e->subclass;
     // A dual's gradient goes straight to its leaf, which carries no tangent: the leaf is not what was saved.

@@ -14,7 +14,7 @@ class TP_API PackedValue {
 extern TP_API std::unique_ptr<PackedValue> (*pack_saved)(const TensorRef& t);
 
 /// Sixteen bytes while the value is contiguous from the start of its block and has the sizes of the node's output or none
-/// (a scalar): the block, its dtype and version say all. Any other value, and what backward reads, lies in a Whole.
+/// (a scalar): the block, its dtype and version say all. Any other value lies in a Whole.
 class TP_API SavedValue {
  public:
   /// What rarely rides along: a packed object or tangents.
@@ -73,11 +73,9 @@ class TP_API SavedValue {
       version_failed(node, slot);
     }
   }
-  /// The memory; raises when it was released or never saved.
-  const Storage& get(const Node& node, const char* slot) const {
-    if (TP_LIKELY(kind_ == Kind::Whole && whole_->value.defined())) return whole_->value;
-    return unfold(node, slot);
-  }
+  /// The memory; raises when it was released or never saved. `like`: the sizes of the node's output, as when it was saved.
+  Storage get(const Node& node, const char* slot, const Shape& like) const;
+  Storage get(const Node& node, const char* slot) const;
   /// The tensor with its history: `edge` is where its gradient goes. Leaves come back as themselves while they live.
   TensorRef tensor(const Node& node, const char* slot, const Edge& edge) const;
   std::uint32_t version() const { return version_; }
@@ -136,9 +134,10 @@ class TP_API SavedValue {
   const Extra* extra() const { return extra_ ? whole_->extra.get() : nullptr; }
   Extra& ensure_extra(const Node* node);
   [[noreturn]] void version_failed(const Node& node, const char* slot) const;
+  Storage short_form(const Shape& sizes) const;
   /// Turns the short form into a Whole.
   Whole& widen(const Node* node) const;
-  const Storage& unfold(const Node& node, const char* slot) const;
+  const Storage& unpacked(const Node& node, const char* slot) const;
 
   union {
     mutable Block* block_;  // LikeOutput, Scalar: one count of it

@@ -25,17 +25,17 @@ class Dims {
     std::fill(begin(), end(), fill);
   }
   Dims(const Dims& o) {
-    if (!o.cap_)
+    if (!o.on_heap())
       take(o);
     else
-      assign(o.data(), o.n_);
+      assign(o.data(), o.size());
   }
   Dims(Dims&& o) noexcept { steal(o); }
   Dims& operator=(const Dims& o) {
-    if (!cap_ && !o.cap_)
+    if (!on_heap() && !o.on_heap())
       take(o);
     else if (this != &o)
-      assign(o.data(), o.n_);
+      assign(o.data(), o.size());
     return *this;
   }
   Dims& operator=(Dims&& o) noexcept {
@@ -47,27 +47,29 @@ class Dims {
   }
   ~Dims() { free_heap(); }
 
-  int size() const { return n_; }
-  bool empty() const { return n_ == 0; }
+  int size() const { return int(std::uint32_t(head_)); }
+  bool empty() const { return size() == 0; }
   std::int64_t* data() { return on_heap() ? heap_ : inline_; }
   const std::int64_t* data() const { return on_heap() ? heap_ : inline_; }
   std::int64_t& operator[](int i) { return data()[i]; }
   std::int64_t operator[](int i) const { return data()[i]; }
-  std::int64_t back() const { return data()[n_ - 1]; }
+  std::int64_t back() const { return data()[size() - 1]; }
   std::int64_t* begin() { return data(); }
-  std::int64_t* end() { return data() + n_; }
+  std::int64_t* end() { return data() + size(); }
   const std::int64_t* begin() const { return data(); }
-  const std::int64_t* end() const { return data() + n_; }
-  std::span<const std::int64_t> span() const { return {data(), std::size_t(n_)}; }
+  const std::int64_t* end() const { return data() + size(); }
+  std::span<const std::int64_t> span() const { return {data(), std::size_t(size())}; }
 
   /// Contents after a resize are kept up to the shorter length; new places are unset.
   void resize(int n) {
     if (n > capacity()) grow(n);
-    n_ = n;
+    set_size(n);
   }
   void push_back(std::int64_t v) {
-    if (n_ == capacity()) grow(n_ * 2);
-    data()[n_++] = v;
+    const int n = size();
+    if (n == capacity()) grow(n * 2);
+    data()[n] = v;
+    ++head_;
   }
   void insert(int at, std::int64_t v) {
     push_back(v);
@@ -75,65 +77,69 @@ class Dims {
   }
   void erase(int at) {
     std::copy(begin() + at + 1, end(), begin() + at);
-    --n_;
+    --head_;
   }
-  void clear() { n_ = 0; }
+  void clear() { set_size(0); }
 
   friend bool operator==(const Dims& a, const Dims& b) {
-    if (a.n_ != b.n_) return false;
+    const int n = a.size();
+    if (n != b.size()) return false;
     const std::int64_t *x = a.data(), *y = b.data();
-    for (int i = 0; i < a.n_; ++i)  // few: std::equal would call memcmp
+    for (int i = 0; i < n; ++i)  // few: std::equal would call memcmp
       if (x[i] != y[i]) return false;
     return true;
   }
   /// Printed as Python prints a list: [2, 3].
   friend std::ostream& operator<<(std::ostream& s, const Dims& d) {
     s << '[';
-    for (int i = 0; i < d.n_; ++i) s << (i ? ", " : "") << d[i];
+    for (int i = 0; i < d.size(); ++i) s << (i ? ", " : "") << d[i];
     return s << ']';
   }
 
  private:
-  bool on_heap() const { return cap_ != 0; }
-  int capacity() const { return cap_ ? cap_ : kInline; }
+  static constexpr int kCapacityShift = 32;
+  bool on_heap() const { return head_ >> kCapacityShift != 0; }
+  int capacity() const { return on_heap() ? int(head_ >> kCapacityShift) : kInline; }
+  void set_size(int n) { head_ = (head_ >> kCapacityShift << kCapacityShift) | std::uint32_t(n); }
+  void set_heap(std::int64_t* p, int capacity) {
+    heap_ = p;
+    head_ = std::uint64_t(capacity) << kCapacityShift | std::uint32_t(head_);
+  }
   void assign(const std::int64_t* v, int n) {
-    if (n > capacity()) {
-      free_heap();
-      heap_ = new std::int64_t[n];
-      cap_ = n;
-    }
-    n_ = n;
+    if (n > capacity()) grow(n);
+    set_size(n);
     std::int64_t* d = data();
     for (int i = 0; i < n; ++i) d[i] = v[i];
   }
-  void grow(int n) {
+  // The heap is out of line: lists that long are rare, and every use of a list would carry the code.
+  [[gnu::noinline]] void grow(int n) {
     std::int64_t* bigger = new std::int64_t[n];
-    std::copy(data(), data() + n_, bigger);
+    std::copy(data(), data() + size(), bigger);
     free_heap();
-    heap_ = bigger;
-    cap_ = n;
+    set_heap(bigger, n);
   }
   void free_heap() {
-    if (cap_) {
-      delete[] heap_;
-      cap_ = 0;
-    }
+    if (__builtin_expect(on_heap(), 0)) drop_heap();
+  }
+  [[gnu::noinline]] void drop_heap() {
+    delete[] heap_;
+    head_ = std::uint32_t(head_);
   }
   // The room is copied whole, used or not: a fixed number of bytes takes no loop and no branch.
   void take(const Dims& o) {
-    n_ = o.n_;
-    cap_ = o.cap_;
+    head_ = o.head_;
     std::memcpy(static_cast<void*>(bytes()), o.bytes(), sizeof inline_);
   }
   void steal(Dims& o) {
     take(o);
-    if (o.cap_) o.cap_ = o.n_ = 0;
+    if (o.on_heap()) o.head_ = 0;
   }
   std::int64_t* bytes() { return inline_; }
   const std::int64_t* bytes() const { return inline_; }
 
-  int n_ = 0;
-  int cap_ = 0;  // 0: inline
+  // Size and, above it, capacity on the heap (0: inline). One word: a list is often moved right after it was filled, and a
+  // load of both would wait for two stores.
+  std::uint64_t head_ = 0;
   union {
     std::int64_t inline_[kInline];
     std::int64_t* heap_;

@@ -90,6 +90,15 @@ class Storage {
         strides_ == o.strides_;
   }
   void reset() { *this = Storage(); }
+  /// Contiguous elements of `block`, from its start. For a place that holds nothing yet: cheaper than a move from elsewhere.
+  void become(BlockRef block, Dtype dtype, const Shape& sizes) {
+    sizes_ = sizes;
+    offset_ = 0;
+    dtype_ = dtype;
+    wrapped_number_ = false;
+    set_contiguous();
+    block_ = std::move(block);
+  }
   /// Lets go of the memory; sizes and dtype stay readable.
   void drop() { block_.reset(); }
 
@@ -101,13 +110,15 @@ class Storage {
   void set_contiguous() {
     const int n = sizes_.size();
     strides_.resize(n);
-    std::int64_t step = 1;
-    numel_ = 1;
+    const std::int64_t* sizes = sizes_.data();
+    std::int64_t *strides = strides_.data(), step = 1, count = 1;
     for (int i = n - 1; i >= 0; --i) {
-      strides_[i] = step;
-      step *= sizes_[i] > 1 ? sizes_[i] : 1;
-      numel_ *= sizes_[i];
+      const std::int64_t size = sizes[i];
+      strides[i] = step;
+      step *= size > 1 ? size : 1;
+      count *= size;
     }
+    numel_ = count;
     contiguous_ = true;
   }
 

@@ -158,16 +158,21 @@ struct Flat {
   }
 };
 
-// Contiguous operands that are already of the loop's type.
-void run_flat(Loop loop, const Types& t, std::int64_t n, char* out, std::span<const Storage* const> inputs,
-              const Scalar* params) {
-  char* data[kMaxOperands];
-  data[0] = out;
-  for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
-  if (n < kParallelFrom) return loop(n, data, params);
+[[gnu::noinline]] void run_long(Loop loop, const Types& t, std::int64_t n, char* const* data,
+                                std::span<const Storage* const> inputs, const Scalar* params) {
   Flat flat{loop, params, 1, inputs.size() + 1, {std::int64_t(item_size(t.out))}};
   for (std::size_t i = 0; i < inputs.size(); ++i) flat.item[i + 1] = std::int64_t(item_size(inputs[i]->dtype()));
   flat.run(n, data, n);
+}
+
+// Contiguous operands that are already of the loop's type.
+[[gnu::always_inline]] inline void run_flat(Loop loop, const Types& t, std::int64_t n, char* out,
+                                            std::span<const Storage* const> inputs, const Scalar* params) {
+  char* data[kMaxOperands];
+  data[0] = out;
+  for (std::size_t i = 0; i < inputs.size(); ++i) data[i + 1] = inputs[i]->raw();
+  if (TP_LIKELY(n < kParallelFrom)) return loop(n, data, params);
+  run_long(loop, t, n, data, inputs, params);
 }
 
 // Whether the operands can go to the loop as they are: same sizes, contiguous, of one dtype that is its own compute type.
@@ -352,31 +357,42 @@ Shape broadcast_shapes(std::string_view op, std::span<const Storage* const> inpu
   return sizes;
 }
 
-Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
-                    std::span<const Scalar> params) {
+namespace {
+
+// The common case in a few compares: one dtype, one shape, contiguous, nothing to stage.
+inline bool is_plain(const ElementwiseSpec& spec, std::span<const Storage* const> inputs) {
   const Storage& first = *inputs[0];
-  // The common case in a few compares: one dtype, one shape, contiguous, nothing to stage.
-  if (TP_LIKELY(spec.mask_inputs == 0 && first.is_contiguous() && !first.wrapped_number())) {
-    const Dtype d = first.dtype();
-    bool plain =
-        is_compute_layout(d) && (spec.promote == Promote::Common || !is_integral(d)) && inputs.size() < kMaxOperands;
-    for (std::size_t i = 1; plain && i < inputs.size(); ++i) {
-      const Storage& s = *inputs[i];
-      plain = s.dtype() == d && s.is_contiguous() && s.sizes() == first.sizes();
-    }
-    if (TP_LIKELY(plain)) {
-      const Loop loop = loop_for(spec, loops, d);
-      const Dtype out_dtype = output_dtype(spec.out, d);
-      const std::int64_t n = first.numel();
-      Storage out(make_block(std::size_t(n) * item_size(out_dtype)), out_dtype, first.sizes());
-      if (TP_LIKELY(n != 0)) run_flat(loop, {d, d, out_dtype, out_dtype}, n, out.raw(), inputs, params.data());
-      return out;
-    }
+  if (TP_UNLIKELY(spec.mask_inputs != 0 || !first.is_contiguous() || first.wrapped_number())) return false;
+  const Dtype d = first.dtype();
+  if (!is_compute_layout(d) || (spec.promote != Promote::Common && is_integral(d)) || inputs.size() >= kMaxOperands)
+    return false;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const Storage& s = *inputs[i];
+    if (s.dtype() != d || !s.is_contiguous() || !(s.sizes() == first.sizes())) return false;
   }
+  return true;
+}
+inline void make_plain(Storage& out, const ElementwiseSpec& spec, const LoopSet& loops,
+                       std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+  const Dtype d = inputs[0]->dtype(), out_dtype = output_dtype(spec.out, d);
+  const Loop loop = loop_for(spec, loops, d);
+  const std::int64_t n = inputs[0]->numel();
+  out.become(make_block(std::size_t(n) * item_size(out_dtype)), out_dtype, inputs[0]->sizes());
+  if (TP_LIKELY(n != 0)) run_flat(loop, {d, d, out_dtype, out_dtype}, n, out.raw(), inputs, params.data());
+}
+Storage plain_result(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
+                     std::span<const Scalar> params) {
+  Storage out;
+  make_plain(out, spec, loops, inputs, params);
+  return out;
+}
+
+[[gnu::noinline]] Storage general_result(const ElementwiseSpec& spec, const LoopSet& loops,
+                                         std::span<const Storage* const> inputs, std::span<const Scalar> params) {
   check_count(spec, inputs.size());
   const Types t = types_of(spec, common_dtype(spec, inputs));
   const Loop loop = loop_for(spec, loops, t.common);
-  if (TP_UNLIKELY(first.wrapped_number() && numbers_only(spec, inputs))) {
+  if (TP_UNLIKELY(inputs[0]->wrapped_number() && numbers_only(spec, inputs))) {
     Storage out = empty({}, t.out);
     run_general(spec, loop, t, out, inputs, params.data());
     out.set_wrapped_number(t.out != Dtype::Bool);
@@ -389,7 +405,7 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     return out;
   }
   if (t.out == t.out_compute && is_flat(spec, inputs, t.compute)) {
-    Storage out = empty(first.sizes(), t.out);
+    Storage out = empty(inputs[0]->sizes(), t.out);
     if (out.numel()) run_flat(loop, t, out.numel(), out.raw(), inputs, params.data());
     return out;
   }
@@ -398,6 +414,23 @@ Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span
     return out;
   if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
   return out;
+}
+
+}  // namespace
+
+// Either function makes the result where the caller wants it.
+Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
+                    std::span<const Scalar> params) {
+  if (TP_LIKELY(is_plain(spec, inputs))) return plain_result(spec, loops, inputs, params);
+  return general_result(spec, loops, inputs, params);
+}
+
+void elementwise_to(Storage& place, const ElementwiseSpec& spec, const LoopSet& loops,
+                    std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+  if (TP_LIKELY(is_plain(spec, inputs)))
+    make_plain(place, spec, loops, inputs, params);
+  else
+    place = general_result(spec, loops, inputs, params);
 }
 
 bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std::span<Storage> results,

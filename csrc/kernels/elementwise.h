@@ -43,10 +43,19 @@ TP_API Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, st
 TP_API void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage& out,
                              std::span<const Storage* const> inputs, std::span<const Scalar> params = {});
 
+/// The same, made in a place that holds nothing yet.
+TP_API void elementwise_to(Storage& place, const ElementwiseSpec& spec, const LoopSet& loops,
+                           std::span<const Storage* const> inputs, std::span<const Scalar> params = {});
+
 inline Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops,
                            std::initializer_list<const Storage*> inputs, std::initializer_list<Scalar> params = {}) {
   return elementwise(spec, loops, std::span<const Storage* const>(inputs.begin(), inputs.size()),
                      std::span<const Scalar>(params.begin(), params.size()));
+}
+inline void elementwise_to(Storage& place, const ElementwiseSpec& spec, const LoopSet& loops,
+                           std::initializer_list<const Storage*> inputs, std::initializer_list<Scalar> params = {}) {
+  elementwise_to(place, spec, loops, std::span<const Storage* const>(inputs.begin(), inputs.size()),
+                 std::span<const Scalar>(params.begin(), params.size()));
 }
 inline void elementwise_into(const ElementwiseSpec& spec, const LoopSet& loops, Storage& out,
                              std::initializer_list<const Storage*> inputs, std::initializer_list<Scalar> params = {}) {

@@ -69,14 +69,17 @@ TP_MATH T power(T x, T y) {
 TP_MATH float power_fast(float x, float y) { return product_or(x, y, pow_fast(x, y)); }
 
 /// clamp in two halves; an absent bound does not bind, and NaN passes, from a bound too. Selection after selection: conditions
-/// joined by `or` in both halves become branches, and the loop no vector code.
+/// joined by `or` in both halves become branches, and the loop no vector code. The first is a maximum in one instruction,
+/// which gives x where either is NaN.
 template <class T>
 TP_MATH T at_least(T x, T low, bool given) {
-  return given & (x < low) ? low : given & (low != low) ? low : x;
+  const T bound = low > x ? low : x;
+  return given & (low != low) ? low : given ? bound : x;
 }
 template <class T>
 TP_MATH T at_most(T x, T high, bool given) {
-  return given & (x > high) ? high : given & (high != high) ? high : x;
+  const T bound = high < x ? high : x;
+  return given & (high != high) ? high : given ? bound : x;
 }
 
 /// An imaginary constant: 0 for a real type, whose derivatives have no imaginary part.

@@ -106,12 +106,24 @@ Storage reduced(const Problem& p, const Storage& losses, T total_weight, Dtype w
 
 template <class T>
 T total_weight(const Problem& p) {
-  const int64_t* t = p.target.data<int64_t>();
-  const T* w = p.weight.defined() ? p.weight.data<T>() : nullptr;
+  const int64_t *t = p.target.data<int64_t>(), n = p.samples();
+  if (!p.weight.defined()) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) count += t[i] != p.ignore_index;
+    return T(count);
+  }
+  const T* w = p.weight.data<T>();
   double total = 0;
-  for (int64_t i = 0; i < p.samples(); ++i)
-    if (t[i] != p.ignore_index) total += w ? double(w[t[i]]) : 1;
+  for (int64_t i = 0; i < n; ++i)
+    if (t[i] != p.ignore_index) total += double(w[t[i]]);
   return T(total);
+}
+
+/// f(sample, where the sample's classes begin); they lie a.inner apart.
+template <class F>
+void each_sample(const Axis& a, F&& f) {
+  for (int64_t o = 0, i = 0; o < a.outer; ++o)
+    for (int64_t j = 0; j < a.inner; ++j, ++i) f(i, o * a.n * a.inner + j);
 }
 
 Storage scalar_storage(Dtype work, double v) {
@@ -137,10 +149,9 @@ std::array<Storage, 2> nll_loss(const OpSchema& op, const Storage& input, const 
     const int64_t* t = p.target.data<int64_t>();
     T* to = losses.data<T>();
     const Axis a = p.axis;
-    for (int64_t i = 0; i < p.samples(); ++i) {
-      const int64_t o = i / a.inner, j = i % a.inner;
-      to[i] = t[i] == ignore_index ? T(0) : -from[(o * a.n + t[i]) * a.inner + j] * (w ? w[t[i]] : T(1));
-    }
+    each_sample(a, [&](int64_t i, int64_t at) {
+      to[i] = t[i] == ignore_index ? T(0) : -from[at + t[i] * a.inner] * (w ? w[t[i]] : T(1));
+    });
     const T sum_w = total_weight<T>(p);
     total = scalar_storage(work, double(sum_w));
     out = reduced<T>(p, losses, sum_w, work);
@@ -161,11 +172,9 @@ Storage nll_loss_backward(const OpSchema& op, const Storage& g, const Dims& size
     const int64_t* t = p.target.data<int64_t>();
     T* to = gx.data<T>();
     const Axis a = p.axis;
-    for (int64_t i = 0; i < p.samples(); ++i) {
-      if (t[i] == ignore_index) continue;
-      const int64_t o = i / a.inner, j = i % a.inner;
-      to[(o * a.n + t[i]) * a.inner + j] = -s.at(i) * (w ? w[t[i]] : T(1));
-    }
+    each_sample(a, [&](int64_t i, int64_t at) {
+      if (t[i] != ignore_index) to[at + t[i] * a.inner] = -s.at(i) * (w ? w[t[i]] : T(1));
+    });
   });
   return in_dtype(gx, result);
 }

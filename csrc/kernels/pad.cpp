@@ -136,29 +136,25 @@ Storage pad_by_index(const OpSchema& op, const Storage& input, const Dims& pad, 
   check_pad(op, pad, n);
   const Mode mode = mode_of(op, mode_name);
   for (int d = 0; d < n; ++d) check_amounts(op, mode, amounts(pad, n, d), input.size(d), d);
-  Storage x = input;
+  Shape sizes = input.sizes();
+  for (int d = 0; d < n; ++d) sizes[d] += amounts(pad, n, d).before + amounts(pad, n, d).after;
+  Storage out = empty(sizes, input.dtype());
+  // The input in the middle; then, dimension by dimension, edges from what is already there, so that no element is
+  // written twice.
+  Storage there = out;
+  for (int d = 0; d < n; ++d) there = piece(there, d, amounts(pad, n, d).before, input.size(d), 1);
+  copy_into(there, input);
   for (int d = n - 1; d >= 0; --d) {
     const Amounts a = amounts(pad, n, d);
-    if (a.before == 0 && a.after == 0) continue;
-    const std::int64_t size = x.size(d);
-    Shape sizes = x.sizes();
-    sizes[d] += a.before + a.after;
-    Storage out = empty(sizes, x.dtype());
+    const std::int64_t size = input.size(d);
     const Source before = source_before(mode, a, size), after = source_after(mode, size);
-    Storage middle = piece(out, d, a.before, size, 1), head = piece(out, d, 0, a.before, 1),
-            tail = piece(out, d, a.before + size, a.after, 1);
-    copy_into(middle, x);
-    copy_into(head, piece(x, d, before.first, a.before, before.step));
-    copy_into(tail, piece(x, d, after.first, a.after, after.step));
-    x = out;
+    // `there` begins at the input's first element along d, whose neighbours ahead have negative places.
+    Storage head = piece(there, d, -a.before, a.before, 1), tail = piece(there, d, size, a.after, 1);
+    if (a.before) copy_into(head, piece(there, d, before.first, a.before, before.step));
+    if (a.after) copy_into(tail, piece(there, d, after.first, a.after, after.step));
+    there = piece(there, d, -a.before, sizes[d], 1);
   }
-  if (x.block() == input.block())
-    x = [&] {
-      Storage copy = empty(input.sizes(), input.dtype());
-      copy_into(copy, input);
-      return copy;
-    }();
-  return x;
+  return out;
 }
 
 Storage pad_by_index_backward(const OpSchema& op, const Storage& grad, const Dims& size, const Dims& pad,

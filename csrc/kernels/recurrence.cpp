@@ -5,39 +5,45 @@
 
 #include "core/complex.h"
 #include "core/errors.h"
-#include "core/modes.h"
-#include "core/parallel_for.h"
-#include "kernels/scratch.h"
+#include "kernels/lines.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
 
 namespace tp::kernels {
 namespace {
 
-constexpr std::int64_t kColumns = 256;  // neighbouring lines of one task
+// Lines one behind the other: what each of them holds stays in a register, and none waits for another.
+template <class T, std::int64_t kAbreast>
+void recur_along(T* to, const T* x, const T* a, std::int64_t length, bool reverse) {
+  T held[kAbreast];
+  std::int64_t at = reverse ? length - 1 : 0;
+  for (std::int64_t c = 0; c < kAbreast; ++c) to[at + c * length] = held[c] = x[at + c * length];
+  for (std::int64_t r = 1; r < length; ++r) {
+    at += reverse ? -1 : 1;
+    for (std::int64_t c = 0, i = at; c < kAbreast; ++c, i += length) to[i] = held[c] = x[i] + a[i] * held[c];
+  }
+}
 
 template <class T>
 void recur(const Storage& out, const Storage& input, const Storage& factor, int dim, bool reverse) {
-  std::int64_t outer = 1, inner = 1;
-  for (int d = 0; d < out.dim(); ++d)
-    if (d != dim) (d < dim ? outer : inner) *= out.size(d);
-  const std::int64_t length = out.dim() == 0 ? 1 : out.size(dim), blocks = (inner + kColumns - 1) / kColumns;
-  const std::int64_t step = reverse ? -inner : inner;
+  const Lines l(out.sizes(), dim);
+  const std::int64_t step = reverse ? -l.inner : l.inner;
   T* to = out.data<T>();
   const T *x = input.data<T>(), *a = factor.data<T>();
-  modes::Unlocked unlocked(out.numel() > 50000);
-  parallel_tiles(outer * blocks, grain_for(2.0 * double(length) * double(std::min(kColumns, inner))),
-                 [&](std::int64_t b, std::int64_t e) {
-                   for (std::int64_t i = b; i < e; ++i) {
-                     const std::int64_t first = i % blocks * kColumns, cols = std::min(kColumns, inner - first);
-                     std::int64_t at = i / blocks * length * inner + first + (reverse ? (length - 1) * inner : 0);
-                     std::copy_n(x + at, cols, to + at);
-                     for (std::int64_t r = 1; r < length; ++r) {
-                       at += step;
-                       for (std::int64_t c = at; c < at + cols; ++c) to[c] = x[c] + a[c] * to[c - step];
-                     }
-                   }
-                 });
+  for_each_bundle(l, 1.5, [&](std::int64_t offset, std::int64_t lines) {
+    if (l.inner == 1) {
+      if (lines == kBundle) return recur_along<T, kBundle>(to + offset, x + offset, a + offset, l.length, reverse);
+      for (; lines > 0; --lines, offset += l.length)
+        recur_along<T, 1>(to + offset, x + offset, a + offset, l.length, reverse);
+      return;
+    }
+    std::int64_t at = offset + (reverse ? (l.length - 1) * l.inner : 0);
+    std::copy_n(x + at, lines, to + at);
+    for (std::int64_t r = 1; r < l.length; ++r) {
+      at += step;
+      for (std::int64_t c = at; c < at + lines; ++c) to[c] = x[c] + a[c] * to[c - step];
+    }
+  });
 }
 
 }  // namespace

@@ -56,7 +56,15 @@ bool same_elements(const Storage& a, const Storage& b);
 /// Whether two indices can name the same element (an expanded dimension, or strides that cross).
 bool has_internal_overlap(const Storage& s);
 
-inline bool is_compute_layout(Dtype d) { return dtype_of(compute_type(d)) == d; }
+/// Whether loops take elements of the dtype as they are.
+inline bool is_compute_layout(Dtype d) {
+  constexpr std::uint32_t own = [] {
+    std::uint32_t bits = 0;
+    for (int i = 0; i < kNumDtypes; ++i) bits |= std::uint32_t(dtype_of(compute_type(Dtype(i))) == Dtype(i)) << i;
+    return bits;
+  }();
+  return own >> int(d) & 1;
+}
 
 /// From how many elements on work is split over threads, and from how many the host's lock is let go.
 inline constexpr std::int64_t kParallelFrom = 32768;

@@ -117,14 +117,17 @@ TP_MATH float expm1(float x) {
   return detail::magnitude(x) < 0x1p-25f ? x : result;
 }
 
-// 2^-64 / (2^-64 + 2^-64 exp(-x)): the factor lets one scale reach every exponent, down to subnormal results.
-TP_MATH float sigmoid(float x) {
+namespace detail {
+// 2^-64 + 2^-64 exp(-x): the factor lets one scale reach every exponent, down to subnormal results.
+TP_MATH float scaled_logistic(float x) {
   const float y = x > 30.0f ? 30.0f : x;
-  const auto [n, r, biased] = detail::exp_reduce(-y, 63, 150);
+  const auto [n, r, biased] = exp_reduce(-y, 63, 150);
   // The power of two joins last, so that exp itself is never rounded, only exp - 1.
-  const float s = detail::from_bits(biased << 23), p = TP_FMA(r * r, detail::expm1_tail(r), r);
-  return 0x1p-64f / (TP_FMA(p, s, 0x1p-64f) + s);
+  const float s = from_bits(biased << 23), p = TP_FMA(r * r, expm1_tail(r), r);
+  return TP_FMA(p, s, 0x1p-64f) + s;
 }
+}  // namespace detail
+TP_MATH float sigmoid(float x) { return 0x1p-64f / detail::scaled_logistic(x); }
 
 #if TP_HAS_FMA
 // u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,

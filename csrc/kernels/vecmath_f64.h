@@ -170,13 +170,17 @@ TP_MATH double expm1(double x) {
   return detail::magnitude(x) < 0x1p-54 ? x : result;
 }
 
-TP_MATH double sigmoid(double x) {
+namespace detail {
+// 2^-512 (1 + exp(-x)).
+TP_MATH double scaled_logistic(double x) {
   const double y = x > 40.0 ? 40.0 : x;
-  const auto [n, r, biased] = detail::exp_reduce(-y, 1023 - 512, 1076);
+  const auto [n, r, biased] = exp_reduce(-y, 1023 - 512, 1076);
   // The power of two joins last, so that exp itself is never rounded, only exp - 1.
-  const double s = detail::from_bits(biased << 52), p = TP_FMA(r * r, detail::expm1_tail(r), r);
-  return 0x1p-512 / (TP_FMA(p, s, 0x1p-512) + s);
+  const double s = from_bits(biased << 52), p = TP_FMA(r * r, expm1_tail(r), r);
+  return TP_FMA(p, s, 0x1p-512) + s;
 }
+}  // namespace detail
+TP_MATH double sigmoid(double x) { return 0x1p-512 / detail::scaled_logistic(x); }
 
 // u / (u + 1) with 2 u = expm1(2 |x|). The reduction is shifted so that n = 0 reaches up to |x| = 0.26: where n changes,
 // the rounding of u would otherwise show twice.

@@ -43,6 +43,26 @@ template <Real T>
 TP_MATH T entr(T x) {
   return x > 0 ? -x * log(x) : x == 0 ? T(0) : x < 0 ? -detail::kInf<T> : x;
 }
+// x sigmoid(x), x tanh(softplus(x)): x joins before the other factor is rounded, far below zero to the few bits of a
+// subnormal number. A tiny x joins last: scaled it would be subnormal itself.
+template <class T>
+TP_MATH T times_sigmoid(T x) {
+  if constexpr (Real<T>) {
+    constexpr T scale = __is_same(T, float) ? T(0x1p-64) : T(0x1p-512);
+    const bool tiny = detail::magnitude(x) < T(0x1p-30);
+    const T numerator = tiny ? scale : x * scale, quotient = numerator / detail::scaled_logistic(x);
+    return tiny ? x * quotient : quotient;
+  } else {
+    return x * sigmoid(x);
+  }
+}
+// tanh(log(1 + u)) is w / (w + 2) with w = u (u + 2).
+TP_MATH double times_tanh_softplus(double x) {
+  const double u = exp(x > 40.0 ? 40.0 : x), w = TP_FMA(u, u, 2.0 * u);
+  return x * (w / (w + 2.0));
+}
+TP_MATH float times_tanh_softplus(float x) { return float(times_tanh_softplus(double(x))); }
+
 // ---- error-function family
 // -------------------------------------------------------------------------------------------
 

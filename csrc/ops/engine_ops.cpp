@@ -44,6 +44,7 @@ template <class T>
 void add_dense(Storage& into, const Storage& value, std::int64_t n) {
   T* a = into.data<T>();
   const T* b = value.data<T>();
+  if (TP_LIKELY(n <= kGrain)) return add_range(a, b, n);
   modes::Unlocked unlocked(n > 8 * kGrain);
   parallel_for(0, n, kGrain, [=](std::int64_t from, std::int64_t to) { add_range(a + from, b + from, to - from); });
 }

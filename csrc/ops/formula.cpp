@@ -78,6 +78,15 @@ Storage fit(Storage grad, const Shape& sizes, Dtype dtype) {
   return grad;
 }
 
+void refit(Storage& grad, const Shape& sizes, Dtype dtype) {
+  if (TP_UNLIKELY(!(grad.dtype() == dtype && grad.sizes() == sizes))) grad = fit(std::move(grad), sizes, dtype);
+}
+
+void fit_into(Storage& into, Storage grad, const Shape& sizes, Dtype dtype) {
+  into = std::move(grad);
+  refit(into, sizes, dtype);
+}
+
 TensorRef fit(TensorRef grad, const Shape& sizes, Dtype dtype) {
   if (!grad) return grad;
   if (!(grad->sizes() == sizes)) grad = engine_ops.sum_to_graph(grad, sizes);

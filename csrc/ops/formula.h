@@ -163,5 +163,12 @@ std::vector<TensorRef> split_sizes(const TensorRef& x, const Dims& lengths, std:
 /// A gradient brought to its input's sizes (sum over broadcast dimensions) and dtype (real part for a real input).
 TP_API Storage fit(Storage grad, const Shape& sizes, Dtype dtype);
 TP_API TensorRef fit(TensorRef grad, const Shape& sizes, Dtype dtype);
+/// The same in place.
+TP_API void refit(Storage& grad, const Shape& sizes, Dtype dtype);
+/// The same into a place that holds nothing yet: one move, where a Storage that is returned and assigned takes three.
+TP_API void fit_into(Storage& into, Storage grad, const Shape& sizes, Dtype dtype);
+inline void fit_into(TensorRef& into, TensorRef grad, const Shape& sizes, Dtype dtype) {
+  into = fit(std::move(grad), sizes, dtype);
+}
 
 }  // namespace tp::ops

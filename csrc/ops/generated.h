@@ -24,7 +24,13 @@ Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
 
 /// Whether a running backward wants the gradient of input i, and there is somewhere for it to go.
-inline bool needs(Node& node, std::size_t i) { return node.wants(i) && node.next_edges()[i].node; }
+template <class N>
+[[gnu::always_inline]] inline bool needs(N& node, std::size_t i) {
+  return node.wants(i) && node.next_edges()[i].node;
+}
+
+/// What a loop is given of a value that lives as long as the call does.
+inline const Storage* operand(const Storage& s) { return &s; }
 
 // ---- metadata --------------------------------------------------------------------------------------------------------
 inline std::int64_t ndim(const Shape& s) { return s.size(); }

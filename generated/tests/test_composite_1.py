@@ -201,14 +201,6 @@ OPS = [
         ],
     ),
     Op(
-        name="diag_embed",
-        methods=("diag_embed",),
-        cases=({"input": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "offset": 1}, {"input": {"shape": (2, 3)}, "offset": -1}),
-        forms=[
-            Form(args=(("input", "Tensor"), ("offset", "int", 0), ("dim1", "int", -2), ("dim2", "int", -1)), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
-        ],
-    ),
-    Op(
         name="diagflat",
         methods=("diagflat",),
         cases=({"input": {"shape": (2, 2)}}, {"input": {"shape": (3,)}, "offset": 1}),
@@ -267,6 +259,14 @@ OPS = [
         cases=({"g_values": {"shape": (3,)}, "g_vectors": {"shape": (3, 3)}, "values": {"values": (1.0, 2.0, 4.0)}, "vectors": {"shape": (3, 3)}},),
         forms=[
             Form(args=(("g_values", "Tensor"), ("g_vectors", "Tensor"), ("values", "Tensor"), ("vectors", "Tensor")), results=("slope",), diff=("g_values", "g_vectors", "values", "vectors"), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
+        name="embedding_masked",
+        home="internal",
+        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("weight",), tests="tests/ops/test_index.py"),
         ],
     ),
 ]

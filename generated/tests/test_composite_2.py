@@ -6,14 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="embedding_masked",
-        home="internal",
-        cases=({"input": {"shape": (4,), "kind": "index"}, "weight": {"shape": (5, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("weight", "Tensor"), ("padding_idx", "int?")), results=("out",), diff=("weight",), tests="tests/ops/test_index.py"),
-        ],
-    ),
-    Op(
         name="exclusive_cumprod",
         home="internal",
         cases=({"input": {"shape": (3, 4)}, "dim": 1},),
@@ -263,6 +255,15 @@ OPS = [
         cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
         forms=[
             Form(args=(("n", "int"), ("input", "Tensor")), results=("out",), diff=("input",), like="scipy.special.polygamma", kind="name"),
+        ],
+    ),
+    Op(
+        name="positive",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("positive",),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.positive", kind="name"),
         ],
     ),
 ]

@@ -66,6 +66,14 @@ OPS = [
         ],
     ),
     Op(
+        name="diag_embed",
+        methods=("diag_embed",),
+        cases=({"input": {"shape": (3,)}}, {"input": {"shape": (2, 3)}, "offset": 1}, {"input": {"shape": (2, 3)}, "offset": -1}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("offset", "int", 0), ("dim1", "int", -2), ("dim2", "int", -1)), results=("out",), diff=("input",), tests="tests/ops/test_catalogue.py"),
+        ],
+    ),
+    Op(
         name="diff",
         methods=("diff",),
         out=True,

@@ -115,7 +115,7 @@ def test_static_conditions_are_hoisted(small: dict[str, str]) -> None:
     loop = function(small["cpp/kernels/unary.cpp"], "void bump(")
     before, inside = loop.split("#pragma", 1)
     assert "params[" in before and "params[" not in inside
-    assert 'form_ == "exp"' in small["cpp/ops/unary.cpp"]
+    assert 'form_ == "exp"' in " ".join(small["cpp/ops/unary.cpp"].split())
 
 
 def test_only_what_a_formula_reads_is_saved(small: dict[str, str]) -> None:
@@ -215,7 +215,7 @@ def test_one_call_for_gradients_that_differ_in_what_is_wanted() -> None:
     apply = function(text, "GradVec NativeLayerNormBackward::apply(")
     assert apply.count("native_layer_norm_vjp_") == 1
     assert "joint = native_layer_norm_vjp_joint<Storage>(" in apply
-    assert all(f"grads[{i}] = fit(joint[{i}]," in apply for i in range(3))
+    assert all(f"fit_into(grads[{i}], joint[{i}]," in apply for i in range(3))
 
 
 def test_short_forms_for_whole_blocks(small: dict[str, str]) -> None:

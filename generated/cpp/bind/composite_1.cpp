@@ -505,30 +505,6 @@ PyObject* diag_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   return diag_call(self, args, nargs, kwnames);
 }
 
-// diag_embed
-constexpr Param kDiagEmbedSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"offset", Kind::Int, true},
-    {"dim1", Kind::Int, true},
-    {"dim2", Kind::Int, true},
-};
-const Spec kDiagEmbedSpec{"diag_embed", "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kDiagEmbedSpecParams};
-
-PyObject* diag_embed_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("diag_embed", [&]() -> PyObject* {
-    const Spec& spec = kDiagEmbedSpec;
-    Slots<4> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
-  });
-}
-PyObject* diag_embed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return diag_embed_call(nullptr, args, nargs, kwnames);
-}
-PyObject* diag_embed_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return diag_embed_call(self, args, nargs, kwnames);
-}
-
 // diagflat
 constexpr Param kDiagflatSpecParams[] = {
     {"input", Kind::Tensor},
@@ -678,6 +654,26 @@ PyObject* eigh_backward_function(PyObject*, PyObject* const* args, Py_ssize_t na
   return eigh_backward_call(nullptr, args, nargs, kwnames);
 }
 
+// embedding_masked
+constexpr Param kEmbeddingMaskedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+    {"padding_idx", Kind::OptInt},
+};
+const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
+
+PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("embedding_masked", [&]() -> PyObject* {
+    const Spec& spec = kEmbeddingMaskedSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return embedding_masked_call(nullptr, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"adjoint", fast(adjoint_function), METH_FASTCALL | METH_KEYWORDS,
      "adjoint(input)\n"
@@ -760,17 +756,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  diagonal: int, default 0"},
-    {"diag_embed", fast(diag_embed_function), METH_FASTCALL | METH_KEYWORDS,
-     "diag_embed(input, offset=0, dim1=-2, dim2=-1)\n"
-     "--\n"
-     "\n"
-     "Matrices with the last dimension of input as their diagonals.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  offset: int, default 0\n"
-     "  dim1: int, default -2\n"
-     "  dim2: int, default -1"},
     {"diagflat", fast(diagflat_function), METH_FASTCALL | METH_KEYWORDS,
      "diagflat(input, offset=0)\n"
      "--\n"
@@ -972,6 +957,16 @@ PyMethodDef functions_internal[] = {
      "  g_vectors: Tensor\n"
      "  values: Tensor\n"
      "  vectors: Tensor"},
+    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
+     "embedding_masked(input, weight, padding_idx)\n"
+     "--\n"
+     "\n"
+     "Picked rows with those of the padding index set to zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "  padding_idx: int or None"},
     {},
 };
 
@@ -1065,17 +1060,6 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  diagonal: int, default 0"},
-    {"diag_embed", fast(diag_embed_method), METH_FASTCALL | METH_KEYWORDS,
-     "diag_embed($self, offset=0, dim1=-2, dim2=-1)\n"
-     "--\n"
-     "\n"
-     "Matrices with the last dimension of input as their diagonals.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  offset: int, default 0\n"
-     "  dim1: int, default -2\n"
-     "  dim2: int, default -1"},
     {"diagflat", fast(diagflat_method), METH_FASTCALL | METH_KEYWORDS,
      "diagflat($self, offset=0)\n"
      "--\n"

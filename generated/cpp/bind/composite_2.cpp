@@ -6,26 +6,6 @@
 namespace tp::python {
 namespace {
 
-// embedding_masked
-constexpr Param kEmbeddingMaskedSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"weight", Kind::Tensor},
-    {"padding_idx", Kind::OptInt},
-};
-const Spec kEmbeddingMaskedSpec{"embedding_masked", "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", kEmbeddingMaskedSpecParams};
-
-PyObject* embedding_masked_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("embedding_masked", [&]() -> PyObject* {
-    const Spec& spec = kEmbeddingMaskedSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::embedding_masked(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_opt_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* embedding_masked_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return embedding_masked_call(nullptr, args, nargs, kwnames);
-}
-
 // exclusive_cumprod
 constexpr Param kExclusiveCumprodSpecParams[] = {
     {"input", Kind::Tensor},
@@ -631,6 +611,27 @@ PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return polygamma_call(nullptr, args, nargs, kwnames);
 }
 
+// positive
+constexpr Param kPositiveSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
+
+PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("positive", [&]() -> PyObject* {
+    const Spec& spec = kPositiveSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(nullptr, args, nargs, kwnames);
+}
+PyObject* positive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
      "expand_as(input, other)\n"
@@ -701,20 +702,18 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  n: int\n"
      "  input: Tensor"},
+    {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
+     "positive(input)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {},
 };
 
 PyMethodDef functions_internal[] = {
-    {"embedding_masked", fast(embedding_masked_function), METH_FASTCALL | METH_KEYWORDS,
-     "embedding_masked(input, weight, padding_idx)\n"
-     "--\n"
-     "\n"
-     "Picked rows with those of the padding index set to zero.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  weight: Tensor\n"
-     "  padding_idx: int or None"},
     {"exclusive_cumprod", fast(exclusive_cumprod_function), METH_FASTCALL | METH_KEYWORDS,
      "exclusive_cumprod(input, dim)\n"
      "--\n"
@@ -1020,6 +1019,14 @@ PyMethodDef methods[] = {
      "\n"
      "Logarithm of the multivariate gamma function of dimension p. In place: self is overwritten\n"
      "and returned."},
+    {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
+     "positive($self)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {},
 };
 }  // namespace

@@ -163,6 +163,30 @@ PyObject* cumulative_trapezoid_function(PyObject*, PyObject* const* args, Py_ssi
   return cumulative_trapezoid_call(nullptr, args, nargs, kwnames);
 }
 
+// diag_embed
+constexpr Param kDiagEmbedSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"offset", Kind::Int, true},
+    {"dim1", Kind::Int, true},
+    {"dim2", Kind::Int, true},
+};
+const Spec kDiagEmbedSpec{"diag_embed", "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", kDiagEmbedSpecParams};
+
+PyObject* diag_embed_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("diag_embed", [&]() -> PyObject* {
+    const Spec& spec = kDiagEmbedSpec;
+    Slots<4> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::diag_embed(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1, std::int64_t(0)), to_int(spec, a, 2, std::int64_t(-2)), to_int(spec, a, 3, std::int64_t(-1)))), spec, a);
+  });
+}
+PyObject* diag_embed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return diag_embed_call(nullptr, args, nargs, kwnames);
+}
+PyObject* diag_embed_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return diag_embed_call(self, args, nargs, kwnames);
+}
+
 // diff
 constexpr Param kDiffSpecParams[] = {
     {"input", Kind::Tensor},
@@ -835,6 +859,20 @@ PyMethodDef functions_top[] = {
      "  x: Tensor or None, default None\n"
      "  dx: number or None, default None\n"
      "  dim: int, default -1"},
+    {"diag_embed", fast(diag_embed_function), METH_FASTCALL | METH_KEYWORDS,
+     "diag_embed(input, offset=0, dim1=-2, dim2=-1)\n"
+     "--\n"
+     "\n"
+     "Matrices with the last dimension of input as their diagonals.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  offset: int, default 0\n"
+     "  dim1: int, default -2\n"
+     "  dim2: int, default -1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = diagonal(g, offset, dim1, dim2)"},
     {"diff", fast(diff_function), METH_FASTCALL | METH_KEYWORDS,
      "diff(input, n=1, dim=-1, prepend=None, append=None)\n"
      "--\n"
@@ -1119,6 +1157,20 @@ PyMethodDef functions_nn_functional[] = {
 };
 
 PyMethodDef methods[] = {
+    {"diag_embed", fast(diag_embed_method), METH_FASTCALL | METH_KEYWORDS,
+     "diag_embed($self, offset=0, dim1=-2, dim2=-1)\n"
+     "--\n"
+     "\n"
+     "Matrices with the last dimension of input as their diagonals.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  offset: int, default 0\n"
+     "  dim1: int, default -2\n"
+     "  dim2: int, default -1\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = diagonal(g, offset, dim1, dim2)"},
     {"diff", fast(diff_method), METH_FASTCALL | METH_KEYWORDS,
      "diff($self, n=1, dim=-1, prepend=None, append=None)\n"
      "--\n"

@@ -201,19 +201,19 @@ GradVec AddBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(is_one(alpha_) ? g : kernels::elementwise(kAddVjpOtherSpec, loops[kAddVjpOther], {&g}, {alpha_}),
-        input_shape(1), input_dtype(1));
+    fit_into(grads[1], is_one(alpha_) ? g : kernels::elementwise(kAddVjpOtherSpec, loops[kAddVjpOther], {&g},
+        {alpha_}), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec AddBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(add_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], add_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -324,12 +324,16 @@ GradVec Atan2Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec Atan2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -337,9 +341,9 @@ GraphGradVec Atan2Backward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(atan2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], atan2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(atan2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], atan2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -408,12 +412,15 @@ GradVec BceLogitsBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBceLogitsVjpInputSpec, loops[kBceLogitsVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kBceLogitsVjpTargetSpec, loops[kBceLogitsVjpTarget], {&g, &saved(0)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBceLogitsVjpInputSpec, loops[kBceLogitsVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kBceLogitsVjpTargetSpec, loops[kBceLogitsVjpTarget], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec BceLogitsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -421,9 +428,9 @@ GraphGradVec BceLogitsBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bce_logits_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bce_logits_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bce_logits_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], bce_logits_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -503,17 +510,21 @@ GradVec BceProbsBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   std::array<Storage, 2> all;
   if (needs(*this, 0) && needs(*this, 1) &&
-      kernels::elementwise_together(kBceProbsVjpsSpec, loops[kBceProbsVjps], all, {&g, &saved(0), &saved(1)})) {
-    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
-    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+      kernels::elementwise_together(kBceProbsVjpsSpec, loops[kBceProbsVjps], all, {&g, operand(saved(0)),
+          operand(saved(1))})) {
+    fit_into(grads[0], std::move(all[0]), input_shape(0), input_dtype(0));
+    fit_into(grads[1], std::move(all[1]), input_shape(1), input_dtype(1));
     return grads;
   }
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, &saved(0)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec BceProbsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -521,9 +532,9 @@ GraphGradVec BceProbsBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bce_probs_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bce_probs_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bce_probs_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], bce_probs_vjp_target(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -580,9 +591,11 @@ GradVec ChebyshevTBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ChebyshevTBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -590,7 +603,7 @@ GraphGradVec ChebyshevTBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(chebyshev_t_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chebyshev_t_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -647,9 +660,11 @@ GradVec ChebyshevUBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ChebyshevUBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -657,7 +672,7 @@ GraphGradVec ChebyshevUBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(chebyshev_u_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chebyshev_u_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -714,9 +729,11 @@ GradVec ChebyshevVBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ChebyshevVBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -724,7 +741,7 @@ GraphGradVec ChebyshevVBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(chebyshev_v_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chebyshev_v_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -781,9 +798,11 @@ GradVec ChebyshevWBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ChebyshevWBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -791,7 +810,7 @@ GraphGradVec ChebyshevWBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(chebyshev_w_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chebyshev_w_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -885,12 +904,16 @@ GradVec ClampMaxBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec ClampMaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -898,9 +921,9 @@ GraphGradVec ClampMaxBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(clamp_max_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], clamp_max_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(clamp_max_vjp_max(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], clamp_max_vjp_max(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -994,12 +1017,16 @@ GradVec ClampMinBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec ClampMinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1007,9 +1034,9 @@ GraphGradVec ClampMinBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(clamp_min_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], clamp_min_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(clamp_min_vjp_min(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], clamp_min_vjp_min(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1109,9 +1136,11 @@ GradVec CopysignBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCopysignVjpInputSpec, loops[kCopysignVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kCopysignVjpInputSpec, loops[kCopysignVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   if (needs(*this, 1)) grads[1] = zeros<Storage>(input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1120,7 +1149,7 @@ GraphGradVec CopysignBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(copysign_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], copysign_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1229,12 +1258,15 @@ GradVec DivBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kDivVjpInputSpec, loops[kDivVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kDivVjpOtherSpec, loops[kDivVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kDivVjpInputSpec, loops[kDivVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kDivVjpOtherSpec, loops[kDivVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1242,9 +1274,9 @@ GraphGradVec DivBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(div_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], div_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(div_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], div_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1450,12 +1482,16 @@ GradVec FmaxBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec FmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1463,9 +1499,9 @@ GraphGradVec FmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fmax_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fmax_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fmax_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], fmax_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1543,12 +1579,16 @@ GradVec FminBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kFminVjpInputSpec, loops[kFminVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kFminVjpOtherSpec, loops[kFminVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec FminBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1556,9 +1596,9 @@ GraphGradVec FminBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fmin_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fmin_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fmin_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], fmin_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1658,19 +1698,21 @@ GradVec FmodBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

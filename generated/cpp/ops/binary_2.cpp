@@ -170,12 +170,16 @@ GradVec GammaDensityBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &saved(0),
-        &saved(1)}, {order_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &saved(0),
-        &saved(1)}, {order_}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec GammaDensityBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -183,10 +187,10 @@ GraphGradVec GammaDensityBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(gamma_density_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
+    fit_into(grads[0], gamma_density_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(gamma_density_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
+    fit_into(grads[1], gamma_density_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -337,9 +341,10 @@ GradVec HeavisideBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kHeavisideVjpValuesSpec, loops[kHeavisideVjpValues], {&g, &saved(0)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kHeavisideVjpValuesSpec, loops[kHeavisideVjpValues], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec HeavisideBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -348,7 +353,7 @@ GraphGradVec HeavisideBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!g) return grads;
   if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(heaviside_vjp_values(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], heaviside_vjp_values(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -405,9 +410,11 @@ GradVec HermiteHBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, &saved(0), &saved(1)}, {order_}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HermiteHBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -415,7 +422,7 @@ GraphGradVec HermiteHBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hermite_h_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hermite_h_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -472,9 +479,11 @@ GradVec HermiteHeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HermiteHeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -482,7 +491,7 @@ GraphGradVec HermiteHeBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hermite_he_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hermite_he_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -554,12 +563,16 @@ GradVec HuberBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &saved(0), &saved(1)},
-        {delta_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &saved(0), &saved(1)},
-        {delta_}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {delta_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, operand(saved(0)),
+        operand(saved(1))}, {delta_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec HuberBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -567,9 +580,9 @@ GraphGradVec HuberBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(huber_vjp_input(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], huber_vjp_input(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(huber_vjp_target(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], huber_vjp_target(g, saved_tensor(0), saved_tensor(1), delta_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -682,12 +695,16 @@ GradVec HypotBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &saved(0), &saved(2)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &saved(1), &saved(2)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, operand(saved(0)),
+        operand(saved(2))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, operand(saved(1)),
+        operand(saved(2))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -695,9 +712,9 @@ GraphGradVec HypotBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hypot_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hypot_vjp_input(g, saved_tensor(2), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(hypot_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], hypot_vjp_other(g, saved_tensor(2), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -805,12 +822,16 @@ GradVec IgammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kIgammaVjpInputSpec, loops[kIgammaVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kIgammaVjpInputSpec, loops[kIgammaVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec IgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -818,9 +839,9 @@ GraphGradVec IgammaBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(igamma_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], igamma_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(igamma_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], igamma_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -895,12 +916,16 @@ GradVec IgammaOrderBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kIgammaOrderVjpInputSpec, loops[kIgammaOrderVjpInput], {&g, &saved(0),
-        &saved(1)}, {order_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kIgammaOrderVjpOtherSpec, loops[kIgammaOrderVjpOther], {&g, &saved(0),
-        &saved(1)}, {order_}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kIgammaOrderVjpInputSpec, loops[kIgammaOrderVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kIgammaOrderVjpOtherSpec, loops[kIgammaOrderVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec IgammaOrderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -908,9 +933,11 @@ GraphGradVec IgammaOrderBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(igamma_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], igamma_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(igamma_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], igamma_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 
@@ -1018,12 +1045,16 @@ GradVec IgammacBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kIgammacVjpInputSpec, loops[kIgammacVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kIgammacVjpInputSpec, loops[kIgammacVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec IgammacBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1031,9 +1062,9 @@ GraphGradVec IgammacBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(igammac_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], igammac_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(igammac_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], igammac_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1090,9 +1121,11 @@ GradVec LaguerreLBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLaguerreLVjpXSpec, loops[kLaguerreLVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLaguerreLVjpXSpec, loops[kLaguerreLVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LaguerreLBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1100,7 +1133,7 @@ GraphGradVec LaguerreLBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(laguerre_l_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], laguerre_l_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1261,17 +1294,21 @@ GradVec LdexpBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   std::array<Storage, 2> all;
   if (needs(*this, 0) && needs(*this, 1) &&
-      kernels::elementwise_together(kLdexpVjpsSpec, loops[kLdexpVjps], all, {&g, &saved(0), &saved(1)})) {
-    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
-    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
+      kernels::elementwise_together(kLdexpVjpsSpec, loops[kLdexpVjps], all, {&g, operand(saved(0)),
+          operand(saved(1))})) {
+    fit_into(grads[0], std::move(all[0]), input_shape(0), input_dtype(0));
+    fit_into(grads[1], std::move(all[1]), input_shape(1), input_dtype(1));
     return grads;
   }
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &saved(1)}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec LdexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1279,9 +1316,9 @@ GraphGradVec LdexpBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ldexp_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ldexp_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(ldexp_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], ldexp_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1338,9 +1375,11 @@ GradVec LegendrePBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLegendrePVjpXSpec, loops[kLegendrePVjpX], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLegendrePVjpXSpec, loops[kLegendrePVjpX], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LegendrePBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1348,7 +1387,7 @@ GraphGradVec LegendrePBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(legendre_p_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], legendre_p_vjp_x(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1435,12 +1474,16 @@ GradVec LogaddexpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec LogaddexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1448,9 +1491,9 @@ GraphGradVec LogaddexpBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logaddexp_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], logaddexp_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(logaddexp_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], logaddexp_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1539,12 +1582,16 @@ GradVec Logaddexp2Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &saved(0),
-        &saved(1)}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &saved(0),
-        &saved(1)}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1552,9 +1599,9 @@ GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logaddexp2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], logaddexp2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(logaddexp2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], logaddexp2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -168,12 +168,16 @@ GradVec MaximumBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec MaximumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -181,9 +185,9 @@ GraphGradVec MaximumBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(maximum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], maximum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(maximum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], maximum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -263,12 +267,16 @@ GradVec MinimumBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec MinimumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -276,9 +284,9 @@ GraphGradVec MinimumBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(minimum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], minimum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(minimum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], minimum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -385,12 +393,14 @@ GradVec MulBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMulVjpInputSpec, loops[kMulVjpInput], {&g, &saved(1)}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kMulVjpOtherSpec, loops[kMulVjpOther], {&g, &saved(0)}), input_shape(1),
-        input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMulVjpInputSpec, loops[kMulVjpInput], {&g, operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kMulVjpOtherSpec, loops[kMulVjpOther], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -398,9 +408,9 @@ GraphGradVec MulBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -461,9 +471,11 @@ GradVec NextafterWideBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNextafterWideVjpInputSpec, loops[kNextafterWideVjpInput], {&g, &saved(0),
-        &saved(1)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kNextafterWideVjpInputSpec, loops[kNextafterWideVjpInput], {&g,
+        operand(saved(0)), operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   if (needs(*this, 1)) grads[1] = zeros<Storage>(input_shape(1), input_dtype(1));
   return grads;
 }
@@ -472,7 +484,7 @@ GraphGradVec NextafterWideBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nextafter_wide_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nextafter_wide_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
   return grads;
 }
@@ -612,12 +624,16 @@ GradVec PowBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &saved(0), &saved(1),
-        &saved(2)}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kPowVjpInputSpec, loops[kPowVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, operand(saved(0)),
+        operand(saved(1)), operand(saved(2))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec PowBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -625,9 +641,9 @@ GraphGradVec PowBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pow_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pow_vjp_input(g, saved_tensor(1), saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(pow_vjp_exponent(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(1),
+    fit_into(grads[1], pow_vjp_exponent(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -731,19 +747,21 @@ GradVec RemainderBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec RemainderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(remainder_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], remainder_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -803,10 +821,11 @@ GradVec RsubBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha_}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) fit_into(grads[1], g, input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec RsubBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -814,8 +833,8 @@ GraphGradVec RsubBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rsub_vjp_input(g, alpha_), input_shape(0), input_dtype(0));
-  if (needs(*this, 1)) grads[1] = fit(g, input_shape(1), input_dtype(1));
+    fit_into(grads[0], rsub_vjp_input(g, alpha_), input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) fit_into(grads[1], g, input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -889,12 +908,16 @@ GradVec SmoothL1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &saved(0), &saved(1)},
-        {beta_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &saved(0), &saved(1)},
-        {beta_}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {beta_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, operand(saved(0)),
+        operand(saved(1))}, {beta_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec SmoothL1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -902,9 +925,10 @@ GraphGradVec SmoothL1Backward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(smooth_l1_vjp_input(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], smooth_l1_vjp_input(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(smooth_l1_vjp_target(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], smooth_l1_vjp_target(g, saved_tensor(0), saved_tensor(1), beta_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 
@@ -973,12 +997,16 @@ GradVec SquaredDifferenceBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g,
-        &saved(0), &saved(1)}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g,
-        &saved(0), &saved(1)}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g,
+        operand(saved(0)), operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g,
+        operand(saved(0)), operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec SquaredDifferenceBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -986,9 +1014,11 @@ GraphGradVec SquaredDifferenceBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(squared_difference_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], squared_difference_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(squared_difference_vjp_target(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], squared_difference_vjp_target(g, saved_tensor(0), saved_tensor(1)), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 
@@ -1053,12 +1083,14 @@ GradVec StrongMulBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, &saved(0)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec StrongMulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1066,9 +1098,9 @@ GraphGradVec StrongMulBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(strong_mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], strong_mul_vjp_input(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(strong_mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], strong_mul_vjp_other(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1171,19 +1203,20 @@ GradVec SubBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha_}), input_shape(1),
-        input_dtype(1));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec SubBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(2);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(sub_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], sub_vjp_other(g, alpha_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1250,12 +1283,16 @@ GradVec Xlog1pyBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec Xlog1pyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1263,9 +1300,9 @@ GraphGradVec Xlog1pyBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(xlog1py_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], xlog1py_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(xlog1py_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], xlog1py_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1374,12 +1411,16 @@ GradVec XlogyBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec XlogyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1387,9 +1428,9 @@ GraphGradVec XlogyBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(xlogy_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], xlogy_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(xlogy_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], xlogy_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1467,12 +1508,16 @@ GradVec ZetaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kZetaVjpInputSpec, loops[kZetaVjpInput], {&g, &saved(0), &saved(1)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &saved(0), &saved(1)}),
-        input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kZetaVjpInputSpec, loops[kZetaVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec ZetaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1480,9 +1525,9 @@ GraphGradVec ZetaBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(zeta_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], zeta_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(zeta_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], zeta_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1557,12 +1602,16 @@ GradVec ZetaOrderBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(2);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kZetaOrderVjpInputSpec, loops[kZetaOrderVjpInput], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kZetaOrderVjpOtherSpec, loops[kZetaOrderVjpOther], {&g, &saved(0), &saved(1)},
-        {order_}), input_shape(1), input_dtype(1));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kZetaOrderVjpInputSpec, loops[kZetaOrderVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kZetaOrderVjpOtherSpec, loops[kZetaOrderVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
   return grads;
 }
 GraphGradVec ZetaOrderBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1570,9 +1619,11 @@ GraphGradVec ZetaOrderBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(zeta_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], zeta_order_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(zeta_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], zeta_order_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 

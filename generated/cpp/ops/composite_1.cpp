@@ -5,7 +5,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
 #include "transforms/rules.h"
-#include "kernels/shape.h"
 
 namespace tp {
 
@@ -41,8 +40,6 @@ Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
-Storage constant_pad_nd(const Storage& input, const Dims& pad, const Scalar& value);
-TensorRef constant_pad_nd(const TensorRef& input, const Dims& pad, const Scalar& value);
 Storage cross_entropy_index_backward(const Storage& grad, const Storage& input, const Storage& target,
     const Storage& weight, const Storage& logsumexp, const Storage& total_weight, std::int64_t ignore_index,
     std::string_view reduction, double label_smoothing);
@@ -53,10 +50,14 @@ Storage det(const Storage& A);
 TensorRef det(const TensorRef& A);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
+Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
+Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
@@ -101,8 +102,6 @@ TensorRef matrix_norm(const TensorRef& A, const Scalar& ord, const Dims& dim, bo
 Storage matrix_norm(const Storage& A, std::string_view ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef matrix_norm(const TensorRef& A, std::string_view ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
-Storage movedim(const Storage& input, const Dims& source, const Dims& destination);
-TensorRef movedim(const TensorRef& input, const Dims& source, const Dims& destination);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage ne(const Storage& input, const Storage& other);
@@ -757,34 +756,6 @@ Storage diag(const Storage& input, std::int64_t diagonal) {
 }
 TensorRef diag(const TensorRef& input, std::int64_t diagonal) { return diag_compose<TensorRef>(input, diagonal); }
 
-// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
-//   up = offset if offset > 0 else 0
-//   down = -offset if offset < 0 else 0
-//   square = where(eye(size(input, -1)) != 0, unsqueeze(input, -1), 0)
-//   out = movedim(constant_pad_nd(square, (up, down, down, up)), (-2, -1), (dim1, dim2))
-
-namespace {
-constexpr OpSchema kDiagEmbedSchema{"diag_embed",
-    "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V diag_embed_compose(const V& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  const auto up = (offset > std::int64_t(0) ? offset : std::int64_t(0));
-  const auto down = (offset < std::int64_t(0) ? -offset : std::int64_t(0));
-  const auto square = where(ne(lift<V>(make_eye(size(input, std::int64_t(-1)), std::nullopt, std::nullopt)),
-      number<V>(Scalar(std::int64_t(0)))), unsqueeze(input, std::int64_t(-1)), number<V>(Scalar(std::int64_t(0))));
-  return movedim(constant_pad_nd(square, Dims{up, down, down, up}, Scalar(0)), Dims{std::int64_t(-2),
-      std::int64_t(-1)}, Dims{dim1, dim2});
-}
-}  // namespace
-
-Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  return diag_embed_compose<Storage>(input, offset, dim1, dim2);
-}
-TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
-  return diag_embed_compose<TensorRef>(input, offset, dim1, dim2);
-}
-
 // diagflat(Tensor input, int offset=0) -> Tensor out
 //   out = diag_embed(reshape(input, (-1,)), offset)
 
@@ -987,6 +958,27 @@ Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, const S
 TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors) {
   return eigh_backward_compose<TensorRef>(g_values, g_vectors, values, vectors);
+}
+
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
+
+namespace {
+constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
+    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
+  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
+      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
+}
+}  // namespace
+
+Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<Storage>(input, weight, padding_idx);
+}
+TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
+  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
 }
 
 }  // namespace ops

@@ -121,10 +121,6 @@ TP_API TensorRef det_cofactor(const TensorRef& A);
 TP_API Storage diag(const Storage& input, std::int64_t diagonal);
 TP_API TensorRef diag(const TensorRef& input, std::int64_t diagonal);
 
-// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
-TP_API Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-TP_API TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
-
 // diagflat(Tensor input, int offset=0) -> Tensor out
 TP_API Storage diagflat(const Storage& input, std::int64_t offset);
 TP_API TensorRef diagflat(const TensorRef& input, std::int64_t offset);
@@ -157,5 +153,10 @@ TP_API Storage eigh_backward(const Storage& g_values, const Storage& g_vectors, 
     const Storage& vectors);
 TP_API TensorRef eigh_backward(const TensorRef& g_values, const TensorRef& g_vectors, const TensorRef& values,
     const TensorRef& vectors);
+
+// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
+TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
+TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
+    std::optional<std::int64_t> padding_idx);
 
 }  // namespace tp::ops

@@ -29,8 +29,6 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
-Storage embedding_rows(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TensorRef embedding_rows(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx);
 Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
@@ -68,8 +66,6 @@ Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
-Storage ne(const Storage& input, const Storage& other);
-TensorRef ne(const TensorRef& input, const TensorRef& other);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
@@ -104,27 +100,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
-
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-//   out = embedding_rows(input, weight) if padding_idx == None else embedding_rows(input, weight) * unsqueeze(cast(input != padding_idx, dtype(weight)), -1)
-
-namespace {
-constexpr OpSchema kEmbeddingMaskedSchema{"embedding_masked",
-    "embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V embedding_masked_compose(const V& input, const V& weight, std::optional<std::int64_t> padding_idx) {
-  return (!padding_idx.has_value() ? embedding_rows(input, weight, std::nullopt) : mul(embedding_rows(input, weight,
-      std::nullopt), unsqueeze(cast(ne(input, number<V>(Scalar(*padding_idx))), dtype(weight)), std::int64_t(-1))));
-}
-}  // namespace
-
-Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<Storage>(input, weight, padding_idx);
-}
-TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight, std::optional<std::int64_t> padding_idx) {
-  return embedding_masked_compose<TensorRef>(input, weight, padding_idx);
-}
 
 // exclusive_cumprod(Tensor input, int dim) -> Tensor out
 //   first = ones_like(narrow(input, dim, 0, 1))
@@ -773,6 +748,19 @@ V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input,
 
 Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
 TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
+
+// positive(Tensor input) -> Tensor out
+//   out = input
+
+namespace {
+constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V positive_compose(const V& input) { return input; }
+}  // namespace
+
+Storage positive(const Storage& input) { return on_tensors([&] { return positive(tensors_of(input)); }); }
+TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
 
 }  // namespace ops
 }  // namespace tp

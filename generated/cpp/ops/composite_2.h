@@ -5,11 +5,6 @@
 
 namespace tp::ops {
 
-// embedding_masked(Tensor input, Tensor weight, int? padding_idx) -> Tensor out
-TP_API Storage embedding_masked(const Storage& input, const Storage& weight, std::optional<std::int64_t> padding_idx);
-TP_API TensorRef embedding_masked(const TensorRef& input, const TensorRef& weight,
-    std::optional<std::int64_t> padding_idx);
-
 // exclusive_cumprod(Tensor input, int dim) -> Tensor out
 TP_API Storage exclusive_cumprod(const Storage& input, std::int64_t dim);
 TP_API TensorRef exclusive_cumprod(const TensorRef& input, std::int64_t dim);
@@ -133,5 +128,9 @@ TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const 
 // polygamma(int n, Tensor input) -> Tensor out
 TP_API Storage polygamma(std::int64_t n, const Storage& input);
 TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
+
+// positive(Tensor input) -> Tensor out
+TP_API Storage positive(const Storage& input);
+TP_API TensorRef positive(const TensorRef& input);
 
 }  // namespace tp::ops

@@ -81,7 +81,7 @@ GradVec Col2imBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(col2im_vjp_input<Storage>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
+    fit_into(grads[0], col2im_vjp_input<Storage>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -90,7 +90,7 @@ GraphGradVec Col2imBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(col2im_vjp_input<TensorRef>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
+    fit_into(grads[0], col2im_vjp_input<TensorRef>(g, kernel_size_, dilation_, padding_, stride_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -374,13 +374,14 @@ GradVec ConvTransposeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(conv_transpose_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
+    fit_into(grads[0], conv_transpose_vjp_input<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(conv_transpose_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+    fit_into(grads[1], conv_transpose_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
         groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(conv_transpose_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], conv_transpose_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 GraphGradVec ConvTransposeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -388,13 +389,13 @@ GraphGradVec ConvTransposeBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(conv_transpose_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
+    fit_into(grads[0], conv_transpose_vjp_input<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_, groups_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(conv_transpose_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+    fit_into(grads[1], conv_transpose_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
         dilation_, groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(conv_transpose_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
+    fit_into(grads[2], conv_transpose_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -623,13 +624,13 @@ GradVec ConvolutionBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], convolution_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_,
+        groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_, groups_),
-        input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+        groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(convolution_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], convolution_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec ConvolutionBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -637,13 +638,14 @@ GraphGradVec ConvolutionBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], convolution_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_,
+        dilation_, groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_, dilation_,
-        groups_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+        dilation_, groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(convolution_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], convolution_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 
@@ -728,10 +730,10 @@ GradVec ConvolutionInputBackwardBackward::apply(std::span<Storage> grad_outputs)
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_input_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], convolution_input_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
+        groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_input_backward_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_,
+    fit_into(grads[1], convolution_input_backward_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_,
         dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -740,10 +742,10 @@ GraphGradVec ConvolutionInputBackwardBackward::apply_for_graph(std::span<const T
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_input_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_,
+    fit_into(grads[0], convolution_input_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_,
         groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_input_backward_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
+    fit_into(grads[1], convolution_input_backward_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
         padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -840,13 +842,13 @@ GradVec ConvolutionModeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_,
+    fit_into(grads[0], convolution_mode_vjp_input<Storage>(g, saved(1), input_shape(0), stride_, padding_, dilation_,
         groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
+    fit_into(grads[1], convolution_mode_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_, dilation_,
         groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(convolution_mode_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2),
+    fit_into(grads[2], convolution_mode_vjp_bias<Storage>(g, input_shape(2), weight_shape_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -855,13 +857,13 @@ GraphGradVec ConvolutionModeBackward::apply_for_graph(std::span<const TensorRef>
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_,
+    fit_into(grads[0], convolution_mode_vjp_input<TensorRef>(g, saved_tensor(1), input_shape(0), stride_, padding_,
         dilation_, groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
+    fit_into(grads[1], convolution_mode_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_, padding_,
         dilation_, groups_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(convolution_mode_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
+    fit_into(grads[2], convolution_mode_vjp_bias<TensorRef>(g, input_shape(2), weight_shape_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -948,11 +950,11 @@ GradVec ConvolutionModeInputBackwardBackward::apply(std::span<Storage> grad_outp
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_input_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
+    fit_into(grads[0], convolution_mode_input_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
         groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_input_backward_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_, padding_,
-        dilation_, groups_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_mode_input_backward_vjp_weight<Storage>(g, saved(0), input_shape(1), stride_,
+        padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec ConvolutionModeInputBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -960,11 +962,11 @@ GraphGradVec ConvolutionModeInputBackwardBackward::apply_for_graph(std::span<con
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_input_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_,
+    fit_into(grads[0], convolution_mode_input_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_,
         dilation_, groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_input_backward_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
-        padding_, dilation_, groups_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_mode_input_backward_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1),
+        stride_, padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1086,11 +1088,11 @@ GradVec ConvolutionModeWeightBackwardBackward::apply(std::span<Storage> grad_out
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_weight_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
+    fit_into(grads[0], convolution_mode_weight_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
         groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_weight_backward_vjp_input<Storage>(g, saved(0), input_shape(1), stride_, padding_,
-        dilation_, groups_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_mode_weight_backward_vjp_input<Storage>(g, saved(0), input_shape(1), stride_,
+        padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec ConvolutionModeWeightBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1098,11 +1100,11 @@ GraphGradVec ConvolutionModeWeightBackwardBackward::apply_for_graph(std::span<co
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_mode_weight_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_,
+    fit_into(grads[0], convolution_mode_weight_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_,
         dilation_, groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_mode_weight_backward_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
-        padding_, dilation_, groups_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], convolution_mode_weight_backward_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(1),
+        stride_, padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1223,10 +1225,10 @@ GradVec ConvolutionWeightBackwardBackward::apply(std::span<Storage> grad_outputs
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_weight_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_, groups_),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], convolution_weight_backward_vjp_grad<Storage>(g, saved(1), stride_, padding_, dilation_,
+        groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_weight_backward_vjp_input<Storage>(g, saved(0), input_shape(1), stride_, padding_,
+    fit_into(grads[1], convolution_weight_backward_vjp_input<Storage>(g, saved(0), input_shape(1), stride_, padding_,
         dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1235,10 +1237,10 @@ GraphGradVec ConvolutionWeightBackwardBackward::apply_for_graph(std::span<const 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(convolution_weight_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_, dilation_,
-        groups_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], convolution_weight_backward_vjp_grad<TensorRef>(g, saved_tensor(1), stride_, padding_,
+        dilation_, groups_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(convolution_weight_backward_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
+    fit_into(grads[1], convolution_weight_backward_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(1), stride_,
         padding_, dilation_, groups_), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1297,7 +1299,7 @@ GradVec Im2colBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(im2col_vjp_input<Storage>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
+    fit_into(grads[0], im2col_vjp_input<Storage>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1306,7 +1308,7 @@ GraphGradVec Im2colBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(im2col_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
+    fit_into(grads[0], im2col_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, dilation_, padding_, stride_),
         input_shape(0), input_dtype(0));
   return grads;
 }

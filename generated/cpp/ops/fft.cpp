@@ -108,7 +108,7 @@ GradVec FftBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FftBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -116,7 +116,7 @@ GraphGradVec FftBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -202,7 +202,7 @@ GradVec FftnBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FftnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -210,7 +210,7 @@ GraphGradVec FftnBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -280,7 +280,7 @@ GradVec FitSizeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fit_size_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fit_size_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FitSizeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -288,7 +288,7 @@ GraphGradVec FitSizeBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(fit_size_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], fit_size_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -452,7 +452,7 @@ GradVec IfftBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ifft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ifft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec IfftBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -460,7 +460,7 @@ GraphGradVec IfftBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ifft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ifft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -546,7 +546,7 @@ GradVec IfftnBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ifftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ifftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec IfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -554,7 +554,7 @@ GraphGradVec IfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ifftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ifftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -714,7 +714,7 @@ GradVec IrfftBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(irfft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], irfft_vjp_input<Storage>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec IrfftBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -722,7 +722,7 @@ GraphGradVec IrfftBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(irfft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], irfft_vjp_input<TensorRef>(g, input_shape(0), dim_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -810,7 +810,7 @@ GradVec IrfftnBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(irfftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], irfftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec IrfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -818,7 +818,7 @@ GraphGradVec IrfftnBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(irfftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], irfftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -968,7 +968,7 @@ GradVec RfftBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rfft_vjp_input<Storage>(g, input_shape(0), dim_, n_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rfft_vjp_input<Storage>(g, input_shape(0), dim_, n_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RfftBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -976,7 +976,7 @@ GraphGradVec RfftBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rfft_vjp_input<TensorRef>(g, input_shape(0), dim_, n_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rfft_vjp_input<TensorRef>(g, input_shape(0), dim_, n_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1065,7 +1065,7 @@ GradVec RfftnBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rfftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rfftn_vjp_input<Storage>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1073,7 +1073,7 @@ GraphGradVec RfftnBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rfftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rfftn_vjp_input<TensorRef>(g, input_shape(0), dim_, s_, norm_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -138,7 +138,7 @@ GradVec AsStridedBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_backward_vjp_grad<Storage>(g, size_, stride_, storage_offset_), input_shape(0),
+    fit_into(grads[0], as_strided_backward_vjp_grad<Storage>(g, size_, stride_, storage_offset_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -147,7 +147,7 @@ GraphGradVec AsStridedBackwardBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_backward_vjp_grad<TensorRef>(g, size_, stride_, storage_offset_), input_shape(0),
+    fit_into(grads[0], as_strided_backward_vjp_grad<TensorRef>(g, size_, stride_, storage_offset_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -221,10 +221,10 @@ GradVec AsStridedScatterBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_scatter_vjp_input<Storage>(g, src_shape_, size_, stride_, storage_offset_),
+    fit_into(grads[0], as_strided_scatter_vjp_input<Storage>(g, src_shape_, size_, stride_, storage_offset_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(as_strided_scatter_vjp_src<Storage>(g, size_, stride_, storage_offset_), input_shape(1),
+    fit_into(grads[1], as_strided_scatter_vjp_src<Storage>(g, size_, stride_, storage_offset_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -233,10 +233,10 @@ GraphGradVec AsStridedScatterBackward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_scatter_vjp_input<TensorRef>(g, src_shape_, size_, stride_, storage_offset_),
+    fit_into(grads[0], as_strided_scatter_vjp_input<TensorRef>(g, src_shape_, size_, stride_, storage_offset_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(as_strided_scatter_vjp_src<TensorRef>(g, size_, stride_, storage_offset_), input_shape(1),
+    fit_into(grads[1], as_strided_scatter_vjp_src<TensorRef>(g, size_, stride_, storage_offset_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -343,7 +343,7 @@ GradVec DiagonalBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_backward_vjp_grad<Storage>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], diagonal_backward_vjp_grad<Storage>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec DiagonalBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -351,7 +351,7 @@ GraphGradVec DiagonalBackwardBackward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_backward_vjp_grad<TensorRef>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], diagonal_backward_vjp_grad<TensorRef>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -419,10 +419,10 @@ GradVec DiagonalScatterBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_scatter_vjp_input<Storage>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
+    fit_into(grads[0], diagonal_scatter_vjp_input<Storage>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(diagonal_scatter_vjp_src<Storage>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], diagonal_scatter_vjp_src<Storage>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec DiagonalScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -430,10 +430,10 @@ GraphGradVec DiagonalScatterBackward::apply_for_graph(std::span<const TensorRef>
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_scatter_vjp_input<TensorRef>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
+    fit_into(grads[0], diagonal_scatter_vjp_input<TensorRef>(g, src_shape_, offset_, dim1_, dim2_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(diagonal_scatter_vjp_src<TensorRef>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], diagonal_scatter_vjp_src<TensorRef>(g, offset_, dim1_, dim2_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -529,7 +529,7 @@ GradVec EmbeddingBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(embedding_backward_vjp_grad<Storage>(g, saved(0), padding_idx_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], embedding_backward_vjp_grad<Storage>(g, saved(0), padding_idx_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec EmbeddingBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -537,7 +537,7 @@ GraphGradVec EmbeddingBackwardBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(embedding_backward_vjp_grad<TensorRef>(g, saved_tensor(0), padding_idx_), input_shape(0),
+    fit_into(grads[0], embedding_backward_vjp_grad<TensorRef>(g, saved_tensor(0), padding_idx_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -595,7 +595,7 @@ GradVec EmbeddingRowsBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 1))
-    grads[1] = fit(embedding_rows_vjp_weight<Storage>(g, saved(0), input_shape(1), padding_idx_), input_shape(1),
+    fit_into(grads[1], embedding_rows_vjp_weight<Storage>(g, saved(0), input_shape(1), padding_idx_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -604,7 +604,7 @@ GraphGradVec EmbeddingRowsBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 1))
-    grads[1] = fit(embedding_rows_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), padding_idx_),
+    fit_into(grads[1], embedding_rows_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1), padding_idx_),
         input_shape(1), input_dtype(1));
   return grads;
 }
@@ -660,7 +660,7 @@ GradVec GatherBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(gather_vjp_input<Storage>(g, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], gather_vjp_input<Storage>(g, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec GatherBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -668,7 +668,7 @@ GraphGradVec GatherBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(gather_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0), dim_), input_shape(0),
+    fit_into(grads[0], gather_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0), dim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -723,8 +723,8 @@ GradVec IndexBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_vjp_input<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1), input_shape(0)),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_vjp_input<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1),
+        input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec IndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -732,7 +732,7 @@ GraphGradVec IndexBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_vjp_input<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
+    fit_into(grads[0], index_vjp_input<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
         input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -832,9 +832,9 @@ GradVec IndexAddBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_add_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_add_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_add_vjp_source<Storage>(g, saved(0), alpha_, dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_add_vjp_source<Storage>(g, saved(0), alpha_, dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec IndexAddBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -842,9 +842,10 @@ GraphGradVec IndexAddBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_add_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_add_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_add_vjp_source<TensorRef>(g, saved_tensor(0), alpha_, dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_add_vjp_source<TensorRef>(g, saved_tensor(0), alpha_, dim_), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 
@@ -939,9 +940,9 @@ GradVec IndexCopyBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_copy_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_copy_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_copy_vjp_source<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_copy_vjp_source<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec IndexCopyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -949,9 +950,9 @@ GraphGradVec IndexCopyBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_copy_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_copy_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_copy_vjp_source<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_copy_vjp_source<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1048,9 +1049,9 @@ GradVec IndexFillBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_fill_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_fill_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_fill_vjp_value<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_fill_vjp_value<Storage>(g, saved(0), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec IndexFillBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1058,9 +1059,9 @@ GraphGradVec IndexFillBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_fill_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_fill_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(index_fill_vjp_value<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], index_fill_vjp_value<TensorRef>(g, saved_tensor(0), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1167,10 +1168,10 @@ GradVec IndexPutBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_put_vjp_input<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1),
+    fit_into(grads[0], index_put_vjp_input<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1),
         accumulate_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(index_put_vjp_values<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1),
+    fit_into(grads[1], index_put_vjp_values<Storage>(g, unsaved<Storage>(*this, indices_saved_, "indices", -1),
         input_shape(1)), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1179,10 +1180,10 @@ GraphGradVec IndexPutBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_put_vjp_input<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
+    fit_into(grads[0], index_put_vjp_input<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
         accumulate_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(index_put_vjp_values<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
+    fit_into(grads[1], index_put_vjp_values<TensorRef>(g, unsaved<TensorRef>(*this, indices_saved_, "indices", -1),
         input_shape(1)), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1297,7 +1298,8 @@ GradVec IndexSelectBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_select_vjp_input<Storage>(g, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], index_select_vjp_input<Storage>(g, saved(0), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec IndexSelectBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1305,7 +1307,7 @@ GraphGradVec IndexSelectBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(index_select_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0), dim_), input_shape(0),
+    fit_into(grads[0], index_select_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0), dim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1497,7 +1499,7 @@ GradVec MaskedSelectBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(masked_select_vjp_input<Storage>(g, saved(0), input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], masked_select_vjp_input<Storage>(g, saved(0), input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MaskedSelectBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1505,7 +1507,7 @@ GraphGradVec MaskedSelectBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(masked_select_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0)), input_shape(0),
+    fit_into(grads[0], masked_select_vjp_input<TensorRef>(g, saved_tensor(0), input_shape(0)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1557,7 +1559,7 @@ GradVec MaskedSelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(masked_select_backward_vjp_grad<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], masked_select_backward_vjp_grad<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MaskedSelectBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1565,7 +1567,7 @@ GraphGradVec MaskedSelectBackwardBackward::apply_for_graph(std::span<const Tenso
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(masked_select_backward_vjp_grad<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], masked_select_backward_vjp_grad<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -236,7 +236,7 @@ GradVec ScatterBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -244,7 +244,7 @@ GraphGradVec ScatterBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -340,9 +340,9 @@ GradVec ScatterBackward1::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_1_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_1_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(scatter_1_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], scatter_1_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec ScatterBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -350,9 +350,9 @@ GraphGradVec ScatterBackward1::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_1_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_1_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(scatter_1_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
+    fit_into(grads[2], scatter_1_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -532,9 +532,9 @@ GradVec ScatterAddBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_add_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_add_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(scatter_add_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], scatter_add_vjp_src<Storage>(g, saved(0), input_shape(2), dim_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -542,9 +542,9 @@ GraphGradVec ScatterAddBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scatter_add_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scatter_add_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(scatter_add_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
+    fit_into(grads[2], scatter_add_vjp_src<TensorRef>(g, saved_tensor(0), input_shape(2), dim_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -898,7 +898,7 @@ GradVec SelectBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_backward_vjp_grad<Storage>(g, dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_backward_vjp_grad<Storage>(g, dim_, index_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SelectBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -906,7 +906,7 @@ GraphGradVec SelectBackwardBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_backward_vjp_grad<TensorRef>(g, dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_backward_vjp_grad<TensorRef>(g, dim_, index_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -966,9 +966,9 @@ GradVec SelectScatterBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_scatter_vjp_input<Storage>(g, src_shape_, dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_scatter_vjp_input<Storage>(g, src_shape_, dim_, index_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(select_scatter_vjp_src<Storage>(g, dim_, index_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], select_scatter_vjp_src<Storage>(g, dim_, index_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec SelectScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -976,9 +976,10 @@ GraphGradVec SelectScatterBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, index_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(select_scatter_vjp_src<TensorRef>(g, dim_, index_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], select_scatter_vjp_src<TensorRef>(g, dim_, index_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1064,7 +1065,7 @@ GradVec SliceBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_backward_vjp_grad<Storage>(g, dim_, start_, end_, step_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], slice_backward_vjp_grad<Storage>(g, dim_, start_, end_, step_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SliceBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1072,7 +1073,8 @@ GraphGradVec SliceBackwardBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_backward_vjp_grad<TensorRef>(g, dim_, start_, end_, step_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], slice_backward_vjp_grad<TensorRef>(g, dim_, start_, end_, step_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -1141,10 +1143,10 @@ GradVec SliceScatterBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_scatter_vjp_input<Storage>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
+    fit_into(grads[0], slice_scatter_vjp_input<Storage>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(slice_scatter_vjp_src<Storage>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], slice_scatter_vjp_src<Storage>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec SliceScatterBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1152,10 +1154,10 @@ GraphGradVec SliceScatterBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
+    fit_into(grads[0], slice_scatter_vjp_input<TensorRef>(g, src_shape_, dim_, start_, end_, step_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(slice_scatter_vjp_src<TensorRef>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], slice_scatter_vjp_src<TensorRef>(g, dim_, start_, end_, step_), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1255,7 +1257,7 @@ GradVec UnfoldBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unfold_backward_vjp_grad<Storage>(g, dimension_, size_, step_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unfold_backward_vjp_grad<Storage>(g, dimension_, size_, step_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UnfoldBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1263,7 +1265,8 @@ GraphGradVec UnfoldBackwardBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unfold_backward_vjp_grad<TensorRef>(g, dimension_, size_, step_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unfold_backward_vjp_grad<TensorRef>(g, dimension_, size_, step_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 

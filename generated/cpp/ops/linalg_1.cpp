@@ -218,11 +218,11 @@ GradVec AddbmmBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec AddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -230,11 +230,11 @@ GraphGradVec AddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -350,11 +350,11 @@ GradVec AddmmBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addmm_vjp_mat1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addmm_vjp_mat1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addmm_vjp_mat2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addmm_vjp_mat2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec AddmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -362,11 +362,11 @@ GraphGradVec AddmmBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addmm_vjp_mat1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addmm_vjp_mat1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addmm_vjp_mat2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addmm_vjp_mat2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -478,11 +478,11 @@ GradVec AddmvBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addmv_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addmv_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addmv_vjp_mat<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addmv_vjp_mat<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addmv_vjp_vec<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addmv_vjp_vec<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec AddmvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -490,11 +490,11 @@ GraphGradVec AddmvBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addmv_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addmv_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addmv_vjp_mat<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addmv_vjp_mat<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addmv_vjp_vec<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addmv_vjp_vec<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -603,11 +603,11 @@ GradVec AddrBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addr_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addr_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addr_vjp_vec1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addr_vjp_vec1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addr_vjp_vec2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addr_vjp_vec2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec AddrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -615,11 +615,11 @@ GraphGradVec AddrBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(addr_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], addr_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addr_vjp_vec1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addr_vjp_vec1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addr_vjp_vec2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addr_vjp_vec2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -741,11 +741,11 @@ GradVec BaddbmmBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(baddbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], baddbmm_vjp_input<Storage>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(baddbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], baddbmm_vjp_batch1<Storage>(g, saved(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(baddbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], baddbmm_vjp_batch2<Storage>(g, saved(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec BaddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -753,11 +753,11 @@ GraphGradVec BaddbmmBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(baddbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], baddbmm_vjp_input<TensorRef>(g, input_shape(0), beta_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(baddbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], baddbmm_vjp_batch1<TensorRef>(g, saved_tensor(1), alpha_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(baddbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], baddbmm_vjp_batch2<TensorRef>(g, saved_tensor(0), alpha_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -822,9 +822,9 @@ GradVec BmmBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bmm_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bmm_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bmm_vjp_mat2<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], bmm_vjp_mat2<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -832,9 +832,9 @@ GraphGradVec BmmBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bmm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bmm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bmm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], bmm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1017,7 +1017,7 @@ GradVec CholeskyExCoreBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_L = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cholesky_ex_core_vjp_input<Storage>(g_L, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cholesky_ex_core_vjp_input<Storage>(g_L, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CholeskyExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1025,7 +1025,7 @@ GraphGradVec CholeskyExCoreBackward::apply_for_graph(std::span<const TensorRef> 
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_L = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cholesky_ex_core_vjp_input<TensorRef>(g_L, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cholesky_ex_core_vjp_input<TensorRef>(g_L, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1144,7 +1144,7 @@ GradVec CholeskySymmetricBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cholesky_symmetric_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cholesky_symmetric_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CholeskySymmetricBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1152,7 +1152,7 @@ GraphGradVec CholeskySymmetricBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cholesky_symmetric_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cholesky_symmetric_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1409,7 +1409,7 @@ GradVec DetBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(det_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], det_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec DetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1417,7 +1417,7 @@ GraphGradVec DetBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(det_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], det_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1492,9 +1492,11 @@ GradVec DistancePairsBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(distance_pairs_vjp_x1<Storage>(g, saved(2), saved(0), saved(1), p_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], distance_pairs_vjp_x1<Storage>(g, saved(2), saved(0), saved(1), p_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(distance_pairs_vjp_x2<Storage>(g, saved(2), saved(1), saved(0), p_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], distance_pairs_vjp_x2<Storage>(g, saved(2), saved(1), saved(0), p_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 GraphGradVec DistancePairsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1502,10 +1504,10 @@ GraphGradVec DistancePairsBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(distance_pairs_vjp_x1<TensorRef>(g, saved_tensor(2), saved_tensor(0), saved_tensor(1), p_),
+    fit_into(grads[0], distance_pairs_vjp_x1<TensorRef>(g, saved_tensor(2), saved_tensor(0), saved_tensor(1), p_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(distance_pairs_vjp_x2<TensorRef>(g, saved_tensor(2), saved_tensor(1), saved_tensor(0), p_),
+    fit_into(grads[1], distance_pairs_vjp_x2<TensorRef>(g, saved_tensor(2), saved_tensor(1), saved_tensor(0), p_),
         input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1567,9 +1569,9 @@ GradVec DotBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(dot_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], dot_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(dot_vjp_tensor<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], dot_vjp_tensor<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1577,9 +1579,9 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(dot_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], dot_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(dot_vjp_tensor<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], dot_vjp_tensor<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1693,7 +1695,7 @@ GradVec InvBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(inv_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], inv_vjp_A<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec InvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1701,7 +1703,7 @@ GraphGradVec InvBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(inv_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], inv_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -160,7 +160,7 @@ GradVec InvExCoreBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_inverse = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], inv_ex_core_vjp_A<Storage>(g_inverse, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -168,7 +168,7 @@ GraphGradVec InvExCoreBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_inverse = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], inv_ex_core_vjp_A<TensorRef>(g_inverse, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -340,7 +340,7 @@ GradVec LdlSolveBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 2))
-    grads[2] = fit(ldl_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), hermitian_), input_shape(2),
+    fit_into(grads[2], ldl_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), hermitian_), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -349,7 +349,7 @@ GraphGradVec LdlSolveBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 2))
-    grads[2] = fit(ldl_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), hermitian_),
+    fit_into(grads[2], ldl_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), hermitian_),
         input_shape(2), input_dtype(2));
   return grads;
 }
@@ -454,7 +454,7 @@ GradVec LinalgEigBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+    fit_into(grads[0], linalg_eig_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -464,7 +464,7 @@ GraphGradVec LinalgEigBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+    fit_into(grads[0], linalg_eig_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -532,7 +532,7 @@ GradVec LinalgEighBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
+    fit_into(grads[0], linalg_eigh_vjp_A<Storage>(g_eigenvalues, g_eigenvectors, saved(0), saved(1)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -542,7 +542,7 @@ GraphGradVec LinalgEighBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef g_eigenvalues = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_eigenvectors = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
+    fit_into(grads[0], linalg_eigh_vjp_A<TensorRef>(g_eigenvalues, g_eigenvectors, saved_tensor(0), saved_tensor(1)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -727,10 +727,10 @@ GradVec LinalgLuSolveBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], linalg_lu_solve_vjp_LU<Storage>(g, saved(0), saved(1), saved(2), left_, adjoint_),
+        input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
+    fit_into(grads[2], linalg_lu_solve_vjp_B<Storage>(g, saved(0), saved(1), input_shape(2), left_, adjoint_),
         input_shape(2), input_dtype(2));
   return grads;
 }
@@ -739,10 +739,10 @@ GraphGradVec LinalgLuSolveBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
+    fit_into(grads[0], linalg_lu_solve_vjp_LU<TensorRef>(g, saved_tensor(0), saved_tensor(1), saved_tensor(2), left_,
         adjoint_), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
+    fit_into(grads[2], linalg_lu_solve_vjp_B<TensorRef>(g, saved_tensor(0), saved_tensor(1), input_shape(2), left_,
         adjoint_), input_shape(2), input_dtype(2));
   return grads;
 }
@@ -869,7 +869,7 @@ GradVec LinalgQrBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_Q = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_R = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
+    fit_into(grads[0], linalg_qr_vjp_A<Storage>(g_Q, g_R, saved(0), saved(1), saved(2), mode_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -879,7 +879,7 @@ GraphGradVec LinalgQrBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef g_Q = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_R = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
+    fit_into(grads[0], linalg_qr_vjp_A<TensorRef>(g_Q, g_R, saved_tensor(0), saved_tensor(1), saved_tensor(2), mode_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -950,9 +950,9 @@ GradVec LinalgSolveBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_solve_vjp_A<Storage>(g, saved(0), saved(1), left_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], linalg_solve_vjp_A<Storage>(g, saved(0), saved(1), left_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linalg_solve_vjp_B<Storage>(g, saved(0), input_shape(1), left_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], linalg_solve_vjp_B<Storage>(g, saved(0), input_shape(1), left_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec LinalgSolveBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -960,10 +960,10 @@ GraphGradVec LinalgSolveBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_solve_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), left_), input_shape(0),
+    fit_into(grads[0], linalg_solve_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), left_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linalg_solve_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), left_), input_shape(1),
+    fit_into(grads[1], linalg_solve_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), left_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -1044,11 +1044,11 @@ GradVec LinalgSolveTriangularBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_solve_triangular_vjp_A<Storage>(g, saved(0), saved(1), upper_, left_, unitriangular_),
+    fit_into(grads[0], linalg_solve_triangular_vjp_A<Storage>(g, saved(0), saved(1), upper_, left_, unitriangular_),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linalg_solve_triangular_vjp_B<Storage>(g, saved(0), input_shape(1), upper_, left_, unitriangular_),
-        input_shape(1), input_dtype(1));
+    fit_into(grads[1], linalg_solve_triangular_vjp_B<Storage>(g, saved(0), input_shape(1), upper_, left_,
+        unitriangular_), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec LinalgSolveTriangularBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1056,10 +1056,10 @@ GraphGradVec LinalgSolveTriangularBackward::apply_for_graph(std::span<const Tens
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linalg_solve_triangular_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), upper_, left_,
+    fit_into(grads[0], linalg_solve_triangular_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1), upper_, left_,
         unitriangular_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linalg_solve_triangular_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), upper_, left_,
+    fit_into(grads[1], linalg_solve_triangular_vjp_B<TensorRef>(g, saved_tensor(0), input_shape(1), upper_, left_,
         unitriangular_), input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1133,7 +1133,7 @@ GradVec LinalgSvdBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_S = or_zeros(grad_outputs[1], output_like(1));
   const Storage g_Vh = or_zeros(grad_outputs[2], output_like(2));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_svd_vjp_A<Storage>(g_U, g_S, g_Vh, saved(0), saved(1), saved(2)), input_shape(0),
+    fit_into(grads[0], linalg_svd_vjp_A<Storage>(g_U, g_S, g_Vh, saved(0), saved(1), saved(2)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1144,7 +1144,7 @@ GraphGradVec LinalgSvdBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef g_S = or_zeros(grad_outputs[1], output_like(1));
   const TensorRef g_Vh = or_zeros(grad_outputs[2], output_like(2));
   if (needs(*this, 0))
-    grads[0] = fit(linalg_svd_vjp_A<TensorRef>(g_U, g_S, g_Vh, saved_tensor(0), saved_tensor(1), saved_tensor(2)),
+    fit_into(grads[0], linalg_svd_vjp_A<TensorRef>(g_U, g_S, g_Vh, saved_tensor(0), saved_tensor(1), saved_tensor(2)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1268,11 +1268,11 @@ GradVec LinearBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linear_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], linear_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linear_vjp_weight<Storage>(g, saved(0), input_shape(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], linear_vjp_weight<Storage>(g, saved(0), input_shape(1)), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(linear_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], linear_vjp_bias<Storage>(g, input_shape(2)), input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec LinearBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1280,11 +1280,12 @@ GraphGradVec LinearBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linear_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], linear_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linear_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], linear_vjp_weight<TensorRef>(g, saved_tensor(0), input_shape(1)), input_shape(1),
+        input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(linear_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], linear_vjp_bias<TensorRef>(g, input_shape(2)), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1384,10 +1385,11 @@ GradVec LstsqCoreBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_solution = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(lstsq_core_vjp_A<Storage>(g_solution, saved(0), saved(1), saved(2), rcond_), input_shape(0),
+    fit_into(grads[0], lstsq_core_vjp_A<Storage>(g_solution, saved(0), saved(1), saved(2), rcond_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(lstsq_core_vjp_B<Storage>(g_solution, saved(0), saved(1), rcond_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], lstsq_core_vjp_B<Storage>(g_solution, saved(0), saved(1), rcond_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 GraphGradVec LstsqCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1395,11 +1397,11 @@ GraphGradVec LstsqCoreBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_solution = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(lstsq_core_vjp_A<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), saved_tensor(2), rcond_),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], lstsq_core_vjp_A<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), saved_tensor(2),
+        rcond_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(lstsq_core_vjp_B<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), rcond_), input_shape(1),
-        input_dtype(1));
+    fit_into(grads[1], lstsq_core_vjp_B<TensorRef>(g_solution, saved_tensor(0), saved_tensor(1), rcond_),
+        input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1463,7 +1465,7 @@ GradVec LuCoreBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_LU = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(lu_core_vjp_A<Storage>(g_LU, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], lu_core_vjp_A<Storage>(g_LU, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec LuCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1471,7 +1473,7 @@ GraphGradVec LuCoreBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_LU = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(lu_core_vjp_A<TensorRef>(g_LU, saved_tensor(0), wiring::wrap(saved(1))), input_shape(0),
+    fit_into(grads[0], lu_core_vjp_A<TensorRef>(g_LU, saved_tensor(0), wiring::wrap(saved(1))), input_shape(0),
         input_dtype(0));
   return grads;
 }

@@ -192,9 +192,9 @@ GradVec MatmulBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(matmul_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], matmul_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(matmul_vjp_other<Storage>(g, saved(0), saved(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], matmul_vjp_other<Storage>(g, saved(0), saved(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec MatmulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -202,9 +202,11 @@ GraphGradVec MatmulBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(matmul_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], matmul_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(matmul_vjp_other<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], matmul_vjp_other<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 
@@ -260,7 +262,7 @@ GradVec MatrixExpBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(matrix_exp_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], matrix_exp_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -268,7 +270,7 @@ GraphGradVec MatrixExpBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(matrix_exp_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], matrix_exp_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -488,9 +490,9 @@ GradVec MmBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mm_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mm_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(mm_vjp_mat2<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], mm_vjp_mat2<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec MmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -498,9 +500,9 @@ GraphGradVec MmBackward::apply_for_graph(std::span<const TensorRef> grad_outputs
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mm_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(mm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], mm_vjp_mat2<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -563,9 +565,9 @@ GradVec MvBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mv_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mv_vjp_input<Storage>(g, saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(mv_vjp_vec<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], mv_vjp_vec<Storage>(g, saved(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec MvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -573,9 +575,9 @@ GraphGradVec MvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mv_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mv_vjp_input<TensorRef>(g, saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(mv_vjp_vec<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], mv_vjp_vec<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -692,7 +694,7 @@ GradVec PinvCoreBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pinv_core_vjp_A<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pinv_core_vjp_A<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PinvCoreBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -700,7 +702,7 @@ GraphGradVec PinvCoreBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pinv_core_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pinv_core_vjp_A<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -827,7 +829,7 @@ GradVec SlogdetBackward::apply(std::span<Storage> grad_outputs) {
   const Storage g_sign = or_zeros(grad_outputs[0], output_like(0));
   const Storage g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<Storage>(g_sign, g_logabsdet, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], slogdet_vjp_A<Storage>(g_sign, g_logabsdet, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -836,7 +838,7 @@ GraphGradVec SlogdetBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef g_sign = or_zeros(grad_outputs[0], output_like(0));
   const TensorRef g_logabsdet = or_zeros(grad_outputs[1], output_like(1));
   if (needs(*this, 0))
-    grads[0] = fit(slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, saved_tensor(0), saved_tensor(1)), input_shape(0),
+    fit_into(grads[0], slogdet_vjp_A<TensorRef>(g_sign, g_logabsdet, saved_tensor(0), saved_tensor(1)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1160,12 +1162,14 @@ GradVec WeightedDifferencesBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(weighted_differences_vjp_weight<Storage>(g, saved(1), saved(2), input_shape(0)), input_shape(0),
+    fit_into(grads[0], weighted_differences_vjp_weight<Storage>(g, saved(1), saved(2), input_shape(0)), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(weighted_differences_vjp_x1<Storage>(g, saved(0), input_shape(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], weighted_differences_vjp_x1<Storage>(g, saved(0), input_shape(1)), input_shape(1),
+        input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(weighted_differences_vjp_x2<Storage>(g, saved(0), input_shape(2)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], weighted_differences_vjp_x2<Storage>(g, saved(0), input_shape(2)), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 GraphGradVec WeightedDifferencesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1173,13 +1177,13 @@ GraphGradVec WeightedDifferencesBackward::apply_for_graph(std::span<const Tensor
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(weighted_differences_vjp_weight<TensorRef>(g, saved_tensor(1), saved_tensor(2), input_shape(0)),
+    fit_into(grads[0], weighted_differences_vjp_weight<TensorRef>(g, saved_tensor(1), saved_tensor(2), input_shape(0)),
         input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(weighted_differences_vjp_x1<TensorRef>(g, saved_tensor(0), input_shape(1)), input_shape(1),
+    fit_into(grads[1], weighted_differences_vjp_x1<TensorRef>(g, saved_tensor(0), input_shape(1)), input_shape(1),
         input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(weighted_differences_vjp_x2<TensorRef>(g, saved_tensor(0), input_shape(2)), input_shape(2),
+    fit_into(grads[2], weighted_differences_vjp_x2<TensorRef>(g, saved_tensor(0), input_shape(2)), input_shape(2),
         input_dtype(2));
   return grads;
 }

@@ -102,7 +102,7 @@ GradVec CastBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cast_vjp_input<Storage>(g, input_dtype(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cast_vjp_input<Storage>(g, input_dtype(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CastBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -110,7 +110,7 @@ GraphGradVec CastBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cast_vjp_input<TensorRef>(g, input_dtype(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cast_vjp_input<TensorRef>(g, input_dtype(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -154,7 +154,7 @@ GradVec CloneBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(clone_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], clone_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CloneBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -162,7 +162,7 @@ GraphGradVec CloneBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(clone_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], clone_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -206,7 +206,7 @@ GradVec CompactBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(compact_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], compact_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CompactBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -214,7 +214,7 @@ GraphGradVec CompactBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(compact_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], compact_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -309,7 +309,7 @@ GradVec CopyBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(copy_vjp_src<Storage>(g, input_shape(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], copy_vjp_src<Storage>(g, input_shape(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec CopyBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -318,7 +318,7 @@ GraphGradVec CopyBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(copy_vjp_src<TensorRef>(g, input_shape(1)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], copy_vjp_src<TensorRef>(g, input_shape(1)), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -425,7 +425,7 @@ GradVec FillBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   if (needs(*this, 0)) grads[0] = zeros<Storage>(input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fill_vjp_value<Storage>(g), input_shape(1), input_dtype(1));
+    fit_into(grads[1], fill_vjp_value<Storage>(g), input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec FillBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -434,7 +434,7 @@ GraphGradVec FillBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!g) return grads;
   if (needs(*this, 0)) grads[0] = zeros<TensorRef>(input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(fill_vjp_value<TensorRef>(g), input_shape(1), input_dtype(1));
+    fit_into(grads[1], fill_vjp_value<TensorRef>(g), input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -601,7 +601,7 @@ GradVec FrexpBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_mantissa = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(frexp_vjp_input<Storage>(g_mantissa, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], frexp_vjp_input<Storage>(g_mantissa, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FrexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -609,7 +609,7 @@ GraphGradVec FrexpBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_mantissa = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(frexp_vjp_input<TensorRef>(g_mantissa, wiring::wrap(saved(0))), input_shape(0), input_dtype(0));
+    fit_into(grads[0], frexp_vjp_input<TensorRef>(g_mantissa, wiring::wrap(saved(0))), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -934,7 +934,7 @@ GradVec NextafterHalfBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nextafter_half_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nextafter_half_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1)) grads[1] = zeros<Storage>(input_shape(1), input_dtype(1));
   return grads;
 }
@@ -943,7 +943,7 @@ GraphGradVec NextafterHalfBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nextafter_half_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+    fit_into(grads[0], nextafter_half_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1)) grads[1] = zeros<TensorRef>(input_shape(1), input_dtype(1));
   return grads;

@@ -153,7 +153,8 @@ GradVec AdaptiveAvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool1d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool1dBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -161,7 +162,8 @@ GraphGradVec AdaptiveAvgPool1dBackwardBackward::apply_for_graph(std::span<const 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool1d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -211,7 +213,7 @@ GradVec AdaptiveAvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool1d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -219,7 +221,8 @@ GraphGradVec AdaptiveAvgPool1dPlainBackward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool1d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool1d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -289,7 +292,8 @@ GradVec AdaptiveAvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool2d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool2dBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -297,7 +301,8 @@ GraphGradVec AdaptiveAvgPool2dBackwardBackward::apply_for_graph(std::span<const 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool2d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -347,7 +352,7 @@ GradVec AdaptiveAvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool2d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -355,7 +360,8 @@ GraphGradVec AdaptiveAvgPool2dPlainBackward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool2d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool2d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -430,7 +436,8 @@ GradVec AdaptiveAvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool3d_backward_vjp_grad<Storage>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool3dBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -438,7 +445,8 @@ GraphGradVec AdaptiveAvgPool3dBackwardBackward::apply_for_graph(std::span<const 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool3d_backward_vjp_grad<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -488,7 +496,7 @@ GradVec AdaptiveAvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool3d_plain_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AdaptiveAvgPool3dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -496,7 +504,8 @@ GraphGradVec AdaptiveAvgPool3dPlainBackward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_avg_pool3d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], adaptive_avg_pool3d_plain_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -585,7 +594,7 @@ GradVec AdaptiveMaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outp
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
+    fit_into(grads[0], adaptive_max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -594,7 +603,7 @@ GraphGradVec AdaptiveMaxPool1dWithIndicesBackward::apply_for_graph(std::span<con
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
+    fit_into(grads[0], adaptive_max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
         input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -684,7 +693,7 @@ GradVec AdaptiveMaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outp
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
+    fit_into(grads[0], adaptive_max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -693,7 +702,7 @@ GraphGradVec AdaptiveMaxPool2dWithIndicesBackward::apply_for_graph(std::span<con
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
+    fit_into(grads[0], adaptive_max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
         input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -783,7 +792,7 @@ GradVec AdaptiveMaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outp
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
+    fit_into(grads[0], adaptive_max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -792,7 +801,7 @@ GraphGradVec AdaptiveMaxPool3dWithIndicesBackward::apply_for_graph(std::span<con
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(adaptive_max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
+    fit_into(grads[0], adaptive_max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)),
         input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -998,7 +1007,7 @@ GradVec AvgPool1dBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool1d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool1d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1007,7 +1016,7 @@ GraphGradVec AvgPool1dBackwardBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool1d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool1d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1076,8 +1085,8 @@ GradVec AvgPool1dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool1d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_, ceil_mode_,
-        count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], avg_pool1d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_,
+        ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1085,7 +1094,7 @@ GraphGradVec AvgPool1dPlainBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool1d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
+    fit_into(grads[0], avg_pool1d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
         ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1185,7 +1194,7 @@ GradVec AvgPool2dBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool2d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool2d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1194,7 +1203,7 @@ GraphGradVec AvgPool2dBackwardBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool2d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool2d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1263,8 +1272,8 @@ GradVec AvgPool2dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool2d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_, ceil_mode_,
-        count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], avg_pool2d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_,
+        ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1272,7 +1281,7 @@ GraphGradVec AvgPool2dPlainBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool2d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
+    fit_into(grads[0], avg_pool2d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
         ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1377,7 +1386,7 @@ GradVec AvgPool3dBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool3d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool3d_backward_vjp_grad<Storage>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1386,7 +1395,7 @@ GraphGradVec AvgPool3dBackwardBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool3d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
+    fit_into(grads[0], avg_pool3d_backward_vjp_grad<TensorRef>(g, kernel_size_, stride_, padding_, ceil_mode_,
         count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1455,8 +1464,8 @@ GradVec AvgPool3dPlainBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool3d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_, ceil_mode_,
-        count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], avg_pool3d_plain_vjp_input<Storage>(g, input_shape(0), kernel_size_, stride_, padding_,
+        ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AvgPool3dPlainBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1464,7 +1473,7 @@ GraphGradVec AvgPool3dPlainBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(avg_pool3d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
+    fit_into(grads[0], avg_pool3d_plain_vjp_input<TensorRef>(g, input_shape(0), kernel_size_, stride_, padding_,
         ceil_mode_, count_include_pad_, divisor_override_), input_shape(0), input_dtype(0));
   return grads;
 }

@@ -310,8 +310,9 @@ GradVec CrossEntropyIndexBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_ ? Storage(saved(2))
-        : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cross_entropy_index_vjp_input<Storage>(g_out, saved(0), saved(1), has_weight_
+        ? Storage(saved(2)) : Storage(), saved(3), saved(4), ignore_index_, reduction_, label_smoothing_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -319,7 +320,7 @@ GraphGradVec CrossEntropyIndexBackward::apply_for_graph(std::span<const TensorRe
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
+    fit_into(grads[0], cross_entropy_index_vjp_input<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), has_weight_
         ? TensorRef(saved_tensor(2)) : TensorRef(), wiring::wrap(saved(3)), wiring::wrap(saved(4)), ignore_index_,
         reduction_, label_smoothing_), input_shape(0), input_dtype(0));
   return grads;
@@ -418,11 +419,11 @@ GradVec CrossEntropyIndexBackwardBackward::apply(std::span<Storage> grad_outputs
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
+    fit_into(grads[0], cross_entropy_index_backward_vjp_grad<Storage>(g, saved(1), saved(2), has_weight_
         ? Storage(saved(3)) : Storage(), saved(4), saved(5), input_shape(0), ignore_index_, reduction_,
         label_smoothing_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
+    fit_into(grads[1], cross_entropy_index_backward_vjp_input<Storage>(g, saved(0), saved(1), saved(2), has_weight_
         ? Storage(saved(3)) : Storage(), saved(5), ignore_index_, reduction_, label_smoothing_), input_shape(1),
         input_dtype(1));
   return grads;
@@ -432,11 +433,11 @@ GraphGradVec CrossEntropyIndexBackwardBackward::apply_for_graph(std::span<const 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2), has_weight_
-        ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0), ignore_index_,
-        reduction_, label_smoothing_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cross_entropy_index_backward_vjp_grad<TensorRef>(g, saved_tensor(1), saved_tensor(2),
+        has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), saved_tensor(5), input_shape(0),
+        ignore_index_, reduction_, label_smoothing_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
+    fit_into(grads[1], cross_entropy_index_backward_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1),
         saved_tensor(2), has_weight_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(5), ignore_index_,
         reduction_, label_smoothing_), input_shape(1), input_dtype(1));
   return grads;
@@ -1392,9 +1393,9 @@ GradVec LogSoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
+    fit_into(grads[1], log_softmax_backward_vjp_output<Storage>(g, saved(1), saved(0), dim_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -1403,9 +1404,10 @@ GraphGradVec LogSoftmaxBackwardBackward::apply_for_graph(std::span<const TensorR
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
+    fit_into(grads[1], log_softmax_backward_vjp_output<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_),
         input_shape(1), input_dtype(1));
   return grads;
 }
@@ -1468,7 +1470,7 @@ GradVec LogSoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec LogSoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1476,7 +1478,7 @@ GraphGradVec LogSoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> 
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -350,7 +350,7 @@ GradVec MaxPool1dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+    fit_into(grads[0], max_pool1d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -359,7 +359,7 @@ GraphGradVec MaxPool1dWithIndicesBackward::apply_for_graph(std::span<const Tenso
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+    fit_into(grads[0], max_pool1d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -460,7 +460,7 @@ GradVec MaxPool2dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+    fit_into(grads[0], max_pool2d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -469,7 +469,7 @@ GraphGradVec MaxPool2dWithIndicesBackward::apply_for_graph(std::span<const Tenso
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+    fit_into(grads[0], max_pool2d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -575,7 +575,7 @@ GradVec MaxPool3dWithIndicesBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
+    fit_into(grads[0], max_pool3d_with_indices_vjp_input<Storage>(g_out, saved(0), input_shape(0)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -584,7 +584,7 @@ GraphGradVec MaxPool3dWithIndicesBackward::apply_for_graph(std::span<const Tenso
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
+    fit_into(grads[0], max_pool3d_with_indices_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), input_shape(0)),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -993,13 +993,13 @@ GradVec NativeAttentionBackward::apply(std::span<Storage> grad_outputs) {
     joint = native_attention_vjp_joint<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_ ? Storage(saved(3))
         : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_);
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   if (needs(*this, 3))
-    grads[3] = fit(native_attention_vjp_attn_mask<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
+    fit_into(grads[3], native_attention_vjp_attn_mask<Storage>(g_out, saved(0), saved(1), saved(2), has_attn_mask_
         ? Storage(saved(3)) : Storage(), saved(4), saved(5), saved(6), dropout_p_, is_causal_, scale_), input_shape(3),
         input_dtype(3));
   return grads;
@@ -1014,15 +1014,16 @@ GraphGradVec NativeAttentionBackward::apply_for_graph(std::span<const TensorRef>
         has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
         wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_);
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   if (needs(*this, 3))
-    grads[3] = fit(native_attention_vjp_attn_mask<TensorRef>(g_out, saved_tensor(0), saved_tensor(1), saved_tensor(2),
-        has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4), wiring::wrap(saved(5)),
-        wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(3), input_dtype(3));
+    fit_into(grads[3], native_attention_vjp_attn_mask<TensorRef>(g_out, saved_tensor(0), saved_tensor(1),
+        saved_tensor(2), has_attn_mask_ ? TensorRef(saved_tensor(3)) : TensorRef(), saved_tensor(4),
+        wiring::wrap(saved(5)), wiring::wrap(saved(6)), dropout_p_, is_causal_, scale_), input_shape(3),
+        input_dtype(3));
   return grads;
 }
 
@@ -1193,11 +1194,11 @@ GradVec NativeBatchNormBackward::apply(std::span<Storage> grad_outputs) {
     joint = native_batch_norm_vjp_joint<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
         saved(2), saved(3), training_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeBatchNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1210,11 +1211,11 @@ GraphGradVec NativeBatchNormBackward::apply_for_graph(std::span<const TensorRef>
         : TensorRef(), wiring::wrap(saved(2)), wiring::wrap(saved(3)), training_, needs(*this, 0), needs(*this, 1),
         needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1381,11 +1382,11 @@ GradVec NativeGroupNormBackward::apply(std::span<Storage> grad_outputs) {
     joint = native_group_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
         : Storage(), num_groups_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeGroupNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1398,11 +1399,11 @@ GraphGradVec NativeGroupNormBackward::apply_for_graph(std::span<const TensorRef>
         wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), num_groups_, needs(*this, 0),
         needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1574,11 +1575,11 @@ GradVec NativeLayerNormBackward::apply(std::span<Storage> grad_outputs) {
     joint = native_layer_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), saved(3), has_weight_ ? Storage(saved(1))
         : Storage(), normalized_shape_, needs(*this, 0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1591,11 +1592,11 @@ GraphGradVec NativeLayerNormBackward::apply_for_graph(std::span<const TensorRef>
         wiring::wrap(saved(3)), has_weight_ ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this,
         0), needs(*this, 1), needs(*this, 2));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(joint[2], input_shape(2), input_dtype(2));
+    fit_into(grads[2], joint[2], input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -1748,9 +1749,9 @@ GradVec NativeRmsNormBackward::apply(std::span<Storage> grad_outputs) {
     joint = native_rms_norm_vjp_joint<Storage>(g_out, saved(0), saved(2), has_weight_ ? Storage(saved(1)) : Storage(),
         normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 GraphGradVec NativeRmsNormBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1762,9 +1763,9 @@ GraphGradVec NativeRmsNormBackward::apply_for_graph(std::span<const TensorRef> g
     joint = native_rms_norm_vjp_joint<TensorRef>(g_out, saved_tensor(0), wiring::wrap(saved(2)), has_weight_
         ? TensorRef(saved_tensor(1)) : TensorRef(), normalized_shape_, needs(*this, 0), needs(*this, 1));
   if (needs(*this, 0))
-    grads[0] = fit(joint[0], input_shape(0), input_dtype(0));
+    fit_into(grads[0], joint[0], input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(joint[1], input_shape(1), input_dtype(1));
+    fit_into(grads[1], joint[1], input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -1912,7 +1913,7 @@ GradVec NllLossBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nll_loss_backward_vjp_grad<Storage>(g, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
+    fit_into(grads[0], nll_loss_backward_vjp_grad<Storage>(g, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
         ignore_index_, reduction_), input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1921,8 +1922,8 @@ GraphGradVec NllLossBackwardBackward::apply_for_graph(std::span<const TensorRef>
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nll_loss_backward_vjp_grad<TensorRef>(g, saved_tensor(0), has_weight_ ? TensorRef(saved_tensor(1))
-        : TensorRef(), ignore_index_, reduction_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nll_loss_backward_vjp_grad<TensorRef>(g, saved_tensor(0), has_weight_
+        ? TensorRef(saved_tensor(1)) : TensorRef(), ignore_index_, reduction_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -2001,8 +2002,8 @@ GradVec NllLossForwardBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(nll_loss_forward_vjp_input<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1)) : Storage(),
-        saved(2), input_shape(0), ignore_index_, reduction_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nll_loss_forward_vjp_input<Storage>(g_out, saved(0), has_weight_ ? Storage(saved(1))
+        : Storage(), saved(2), input_shape(0), ignore_index_, reduction_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec NllLossForwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -2010,7 +2011,7 @@ GraphGradVec NllLossForwardBackward::apply_for_graph(std::span<const TensorRef> 
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(nll_loss_forward_vjp_input<TensorRef>(g_out, saved_tensor(0), has_weight_
+    fit_into(grads[0], nll_loss_forward_vjp_input<TensorRef>(g_out, saved_tensor(0), has_weight_
         ? TensorRef(saved_tensor(1)) : TensorRef(), wiring::wrap(saved(2)), input_shape(0), ignore_index_, reduction_),
         input_shape(0), input_dtype(0));
   return grads;

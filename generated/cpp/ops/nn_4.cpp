@@ -537,9 +537,10 @@ GradVec SoftmaxBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softmax_backward_vjp_grad<Storage>(g, saved(1), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(softmax_backward_vjp_output<Storage>(g, saved(0), saved(1), dim_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], softmax_backward_vjp_output<Storage>(g, saved(0), saved(1), dim_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 GraphGradVec SoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -547,10 +548,10 @@ GraphGradVec SoftmaxBackwardBackward::apply_for_graph(std::span<const TensorRef>
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softmax_backward_vjp_grad<TensorRef>(g, saved_tensor(1), dim_), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(softmax_backward_vjp_output<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_), input_shape(1),
-        input_dtype(1));
+    fit_into(grads[1], softmax_backward_vjp_output<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_),
+        input_shape(1), input_dtype(1));
   return grads;
 }
 
@@ -612,7 +613,7 @@ GradVec SoftmaxRealBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softmax_real_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -620,7 +621,7 @@ GraphGradVec SoftmaxRealBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softmax_real_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -791,7 +792,7 @@ GradVec UpsampleBicubicBackwardBackward::apply(std::span<Storage> grad_outputs) 
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
+    fit_into(grads[0], upsample_bicubic_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -800,7 +801,7 @@ GraphGradVec UpsampleBicubicBackwardBackward::apply_for_graph(std::span<const Te
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
+    fit_into(grads[0], upsample_bicubic_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -857,8 +858,8 @@ GradVec UpsampleBicubicToBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], upsample_bicubic_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UpsampleBicubicToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -866,8 +867,8 @@ GraphGradVec UpsampleBicubicToBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_bicubic_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], upsample_bicubic_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -954,7 +955,7 @@ GradVec UpsampleLinearBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
+    fit_into(grads[0], upsample_linear_backward_vjp_grad<Storage>(g, input_shape(0), scale_, align_corners_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -963,7 +964,7 @@ GraphGradVec UpsampleLinearBackwardBackward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
+    fit_into(grads[0], upsample_linear_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, align_corners_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1020,8 +1021,8 @@ GradVec UpsampleLinearToBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], upsample_linear_to_vjp_input<Storage>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UpsampleLinearToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1029,8 +1030,8 @@ GraphGradVec UpsampleLinearToBackward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_linear_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], upsample_linear_to_vjp_input<TensorRef>(g, input_shape(0), scale_, align_corners_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1115,7 +1116,7 @@ GradVec UpsampleNearestBackwardBackward::apply(std::span<Storage> grad_outputs) 
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_backward_vjp_grad<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
+    fit_into(grads[0], upsample_nearest_backward_vjp_grad<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1124,8 +1125,8 @@ GraphGradVec UpsampleNearestBackwardBackward::apply_for_graph(std::span<const Te
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], upsample_nearest_backward_vjp_grad<TensorRef>(g, input_shape(0), scale_, exact_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1178,7 +1179,7 @@ GradVec UpsampleNearestToBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_to_vjp_input<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
+    fit_into(grads[0], upsample_nearest_to_vjp_input<Storage>(g, input_shape(0), scale_, exact_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1187,7 +1188,7 @@ GraphGradVec UpsampleNearestToBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(upsample_nearest_to_vjp_input<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
+    fit_into(grads[0], upsample_nearest_to_vjp_input<TensorRef>(g, input_shape(0), scale_, exact_), input_shape(0),
         input_dtype(0));
   return grads;
 }

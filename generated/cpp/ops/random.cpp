@@ -398,7 +398,7 @@ GradVec NativeDropoutBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(native_dropout_vjp_input<Storage>(g_out, saved(0), p_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], native_dropout_vjp_input<Storage>(g_out, saved(0), p_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec NativeDropoutBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -406,7 +406,7 @@ GraphGradVec NativeDropoutBackward::apply_for_graph(std::span<const TensorRef> g
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_out = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(native_dropout_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), p_), input_shape(0),
+    fit_into(grads[0], native_dropout_vjp_input<TensorRef>(g_out, wiring::wrap(saved(0)), p_), input_shape(0),
         input_dtype(0));
   return grads;
 }

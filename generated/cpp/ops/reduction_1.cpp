@@ -130,7 +130,7 @@ GradVec AmaxBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(amax_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], amax_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -138,7 +138,7 @@ GraphGradVec AmaxBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(amax_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], amax_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -201,7 +201,7 @@ GradVec AminBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(amin_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], amin_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AminBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -209,7 +209,7 @@ GraphGradVec AminBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(amin_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], amin_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -425,7 +425,7 @@ GradVec KthvalueBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(kthvalue_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], kthvalue_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -434,7 +434,7 @@ GraphGradVec KthvalueBackward::apply_for_graph(std::span<const TensorRef> grad_o
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(kthvalue_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+    fit_into(grads[0], kthvalue_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -548,7 +548,7 @@ GradVec LogsumexpRealBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logsumexp_real_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], logsumexp_real_vjp_input<Storage>(g, saved(0), saved(1), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -557,7 +557,7 @@ GraphGradVec LogsumexpRealBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logsumexp_real_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_),
+    fit_into(grads[0], logsumexp_real_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -679,7 +679,7 @@ GradVec MaxDimBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], max_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -688,7 +688,7 @@ GraphGradVec MaxDimBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(max_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+    fit_into(grads[0], max_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -742,7 +742,7 @@ GradVec MeanBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mean_vjp_input<Storage>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mean_vjp_input<Storage>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MeanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -750,7 +750,7 @@ GraphGradVec MeanBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mean_vjp_input<TensorRef>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mean_vjp_input<TensorRef>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -846,7 +846,7 @@ GradVec MedianAllBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(median_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], median_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MedianAllBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -854,7 +854,7 @@ GraphGradVec MedianAllBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(median_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+    fit_into(grads[0], median_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -923,8 +923,8 @@ GradVec MedianDimBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(median_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], median_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MedianDimBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -932,8 +932,8 @@ GraphGradVec MedianDimBackward::apply_for_graph(std::span<const TensorRef> grad_
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(median_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
-        input_shape(0), input_dtype(0));
+    fit_into(grads[0], median_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_,
+        keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1054,7 +1054,7 @@ GradVec MinDimBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(min_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], min_dim_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1063,7 +1063,7 @@ GraphGradVec MinDimBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(min_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+    fit_into(grads[0], min_dim_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -1132,7 +1132,7 @@ GradVec ModeBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(mode_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], mode_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1141,7 +1141,7 @@ GraphGradVec ModeBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(mode_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
+    fit_into(grads[0], mode_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }

@@ -184,7 +184,7 @@ GradVec NanmedianAllBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nanmedian_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nanmedian_all_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec NanmedianAllBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -192,7 +192,7 @@ GraphGradVec NanmedianAllBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nanmedian_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
+    fit_into(grads[0], nanmedian_all_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -291,7 +291,7 @@ GradVec NansumBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nansum_vjp_input<Storage>(g, saved(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nansum_vjp_input<Storage>(g, saved(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -299,7 +299,7 @@ GraphGradVec NansumBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nansum_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nansum_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -444,7 +444,7 @@ GradVec ProdBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(prod_vjp_input<Storage>(g, saved(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], prod_vjp_input<Storage>(g, saved(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ProdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -452,7 +452,7 @@ GraphGradVec ProdBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(prod_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], prod_vjp_input<TensorRef>(g, saved_tensor(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -714,7 +714,7 @@ GradVec StdOverBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(std_over_vjp_input<Storage>(g, saved(1), saved(0), dim_, correction_, keepdim_), input_shape(0),
+    fit_into(grads[0], std_over_vjp_input<Storage>(g, saved(1), saved(0), dim_, correction_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -723,7 +723,7 @@ GraphGradVec StdOverBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(std_over_vjp_input<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_, correction_, keepdim_),
+    fit_into(grads[0], std_over_vjp_input<TensorRef>(g, saved_tensor(1), saved_tensor(0), dim_, correction_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }
@@ -777,7 +777,7 @@ GradVec SumBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sum_vjp_input<Storage>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sum_vjp_input<Storage>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -785,7 +785,7 @@ GraphGradVec SumBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sum_vjp_input<TensorRef>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sum_vjp_input<TensorRef>(g, input_shape(0), dim_, keepdim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -833,7 +833,7 @@ GradVec SumToBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sum_to_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sum_to_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SumToBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -841,7 +841,7 @@ GraphGradVec SumToBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sum_to_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sum_to_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1079,7 +1079,7 @@ GradVec VarOverBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(var_over_vjp_input<Storage>(g, saved(0), dim_, correction_, keepdim_), input_shape(0),
+    fit_into(grads[0], var_over_vjp_input<Storage>(g, saved(0), dim_, correction_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1088,7 +1088,7 @@ GraphGradVec VarOverBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(var_over_vjp_input<TensorRef>(g, saved_tensor(0), dim_, correction_, keepdim_), input_shape(0),
+    fit_into(grads[0], var_over_vjp_input<TensorRef>(g, saved_tensor(0), dim_, correction_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1156,7 +1156,7 @@ GradVec VectorNormBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(vector_norm_vjp_input<Storage>(g, saved(0), saved(1), ord_, dim_, keepdim_), input_shape(0),
+    fit_into(grads[0], vector_norm_vjp_input<Storage>(g, saved(0), saved(1), ord_, dim_, keepdim_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1165,7 +1165,7 @@ GraphGradVec VectorNormBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(vector_norm_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), ord_, dim_, keepdim_),
+    fit_into(grads[0], vector_norm_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), ord_, dim_, keepdim_),
         input_shape(0), input_dtype(0));
   return grads;
 }

@@ -94,7 +94,8 @@ GradVec CummaxBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cummax_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cummax_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec CummaxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -102,8 +103,8 @@ GraphGradVec CummaxBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cummax_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], cummax_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -168,7 +169,8 @@ GradVec CumminBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cummin_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cummin_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec CumminBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -176,8 +178,8 @@ GraphGradVec CumminBackward::apply_for_graph(std::span<const TensorRef> grad_out
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(cummin_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], cummin_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -256,7 +258,7 @@ GradVec CumprodBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cumprod_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cumprod_vjp_input<Storage>(g, saved(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CumprodBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -264,7 +266,7 @@ GraphGradVec CumprodBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cumprod_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cumprod_vjp_input<TensorRef>(g, saved_tensor(0), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -337,7 +339,7 @@ GradVec CumsumBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cumsum_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cumsum_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec CumsumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -345,7 +347,7 @@ GraphGradVec CumsumBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cumsum_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cumsum_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -421,9 +423,10 @@ GradVec LinearRecurrenceBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linear_recurrence_vjp_input<Storage>(g, saved(0), reverse_, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], linear_recurrence_vjp_input<Storage>(g, saved(0), reverse_, dim_), input_shape(0),
+        input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linear_recurrence_vjp_factor<Storage>(g, saved(0), saved(1), reverse_, dim_), input_shape(1),
+    fit_into(grads[1], linear_recurrence_vjp_factor<Storage>(g, saved(0), saved(1), reverse_, dim_), input_shape(1),
         input_dtype(1));
   return grads;
 }
@@ -432,10 +435,10 @@ GraphGradVec LinearRecurrenceBackward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(linear_recurrence_vjp_input<TensorRef>(g, saved_tensor(0), reverse_, dim_), input_shape(0),
+    fit_into(grads[0], linear_recurrence_vjp_input<TensorRef>(g, saved_tensor(0), reverse_, dim_), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(linear_recurrence_vjp_factor<TensorRef>(g, saved_tensor(0), saved_tensor(1), reverse_, dim_),
+    fit_into(grads[1], linear_recurrence_vjp_factor<TensorRef>(g, saved_tensor(0), saved_tensor(1), reverse_, dim_),
         input_shape(1), input_dtype(1));
   return grads;
 }
@@ -497,7 +500,7 @@ GradVec LogcumsumexpBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logcumsumexp_vjp_input<Storage>(g, saved(0), saved(1), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], logcumsumexp_vjp_input<Storage>(g, saved(0), saved(1), dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec LogcumsumexpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -505,7 +508,7 @@ GraphGradVec LogcumsumexpBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logcumsumexp_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_), input_shape(0),
+    fit_into(grads[0], logcumsumexp_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1), dim_), input_shape(0),
         input_dtype(0));
   return grads;
 }

@@ -23,6 +23,8 @@ Storage cos(const Storage& input);
 TensorRef cos(const TensorRef& input);
 Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
+Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage expand(const Storage& input, const Dims& size);
@@ -185,7 +187,7 @@ GradVec CatBackward::apply(std::span<Storage> grad_outputs) {
   std::vector<Storage> parts_tensors = cat_vjp_tensors<Storage>(g, tensors_shapes_, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -195,7 +197,7 @@ GraphGradVec CatBackward::apply_for_graph(std::span<const TensorRef> grad_output
   std::vector<TensorRef> parts_tensors = cat_vjp_tensors<TensorRef>(g, tensors_shapes_, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 
@@ -294,7 +296,7 @@ GradVec ConstantPadNdBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(constant_pad_nd_vjp_input<Storage>(g, pad_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], constant_pad_nd_vjp_input<Storage>(g, pad_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ConstantPadNdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -302,7 +304,7 @@ GraphGradVec ConstantPadNdBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(constant_pad_nd_vjp_input<TensorRef>(g, pad_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], constant_pad_nd_vjp_input<TensorRef>(g, pad_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -326,6 +328,70 @@ Storage cumulative_trapezoid(const Storage& y, const Storage& x, const std::opti
 TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx,
     std::int64_t dim) {
   return cumulative_trapezoid_compose<TensorRef>(y, x, dx, dim);
+}
+
+// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
+//   vjp input = diagonal(g, offset, dim1, dim2)
+//   saves: offset, dim1, dim2
+
+namespace {
+
+template <class V>
+V diag_embed_vjp_input(const V& g, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return diagonal(g, offset, dim1, dim2);
+}
+
+TP_COLD TensorRef diag_embed_batched(const TensorRef& input, std::int64_t offset, std::int64_t dim1,
+    std::int64_t dim2) {
+  const batch::Leading in(DiagEmbedBackward::schema_v1, {input});
+  in.need_rank(1, "input");
+  const auto dim1_ = in.new_dim(dim1);
+  const auto dim2_ = in.new_dim(dim2);
+  return in.wrap(ops::diag_embed(in[0], offset, dim1_, dim2_));
+}
+
+TP_COLD void diag_embed_set_tangent(const TensorRef& out, const TensorRef& input, std::int64_t offset,
+    std::int64_t dim1, std::int64_t dim2) {
+  wiring::set_tangent(out, as_tangent(diag_embed(wiring::tangent(input), offset, dim1, dim2), out));
+}
+}  // namespace
+
+Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return kernels::diag_embed(DiagEmbedBackward::schema_v1, input, offset, dim1, dim2);
+}
+TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return diag_embed_batched(input, offset, dim1, dim2);
+  TensorRef out = wiring::result_of([&] { return diag_embed(input->storage(), offset, dim1, dim2); });
+  if (wiring::records(input)) {
+    auto node = make_node<DiagEmbedBackward>();
+    DiagEmbedBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.offset_ = offset;
+    back.dim1_ = dim1;
+    back.dim2_ = dim2;
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { diag_embed_set_tangent(out, input, offset, dim1, dim2); });
+  return out;
+}
+GradVec DiagEmbedBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], diag_embed_vjp_input<Storage>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DiagEmbedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], diag_embed_vjp_input<TensorRef>(g, offset_, dim1_, dim2_), input_shape(0), input_dtype(0));
+  return grads;
 }
 
 // diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
@@ -471,7 +537,7 @@ GradVec FlipBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(flip_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], flip_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FlipBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -479,7 +545,7 @@ GraphGradVec FlipBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(flip_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], flip_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -737,7 +803,7 @@ GradVec PadByIndexBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_vjp_input<Storage>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_vjp_input<Storage>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PadByIndexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -745,7 +811,8 @@ GraphGradVec PadByIndexBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_vjp_input<TensorRef>(g, input_shape(0), pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_vjp_input<TensorRef>(g, input_shape(0), pad_, mode_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 
@@ -798,7 +865,7 @@ GradVec PadByIndexBackwardBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_backward_vjp_grad<Storage>(g, pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_backward_vjp_grad<Storage>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -806,7 +873,7 @@ GraphGradVec PadByIndexBackwardBackward::apply_for_graph(std::span<const TensorR
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], pad_by_index_backward_vjp_grad<TensorRef>(g, pad_, mode_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -876,7 +943,7 @@ GradVec RepeatBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(repeat_vjp_input<Storage>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], repeat_vjp_input<Storage>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RepeatBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -884,7 +951,7 @@ GraphGradVec RepeatBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(repeat_vjp_input<TensorRef>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], repeat_vjp_input<TensorRef>(g, input_shape(0), repeats_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1032,7 +1099,7 @@ GradVec RollBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(roll_vjp_input<Storage>(g, shifts_, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], roll_vjp_input<Storage>(g, shifts_, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RollBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1040,7 +1107,7 @@ GraphGradVec RollBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(roll_vjp_input<TensorRef>(g, shifts_, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], roll_vjp_input<TensorRef>(g, shifts_, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1181,7 +1248,7 @@ GradVec StackBackward::apply(std::span<Storage> grad_outputs) {
   std::vector<Storage> parts_tensors = stack_vjp_tensors<Storage>(g, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 GraphGradVec StackBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1191,7 +1258,7 @@ GraphGradVec StackBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   std::vector<TensorRef> parts_tensors = stack_vjp_tensors<TensorRef>(g, dim_);
   for (std::size_t k = 0; k < parts_tensors.size(); ++k)
     if (needs(*this, k))
-      grads[k] = fit(std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
+      fit_into(grads[k], std::move(parts_tensors[k]), tensors_shapes_[k], tensors_dtypes_[k]);
   return grads;
 }
 
@@ -1316,7 +1383,7 @@ GradVec TrilBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tril_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tril_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TrilBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1324,7 +1391,7 @@ GraphGradVec TrilBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tril_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tril_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1393,7 +1460,7 @@ GradVec TriuBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(triu_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], triu_vjp_input<Storage>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TriuBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1401,7 +1468,7 @@ GraphGradVec TriuBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(triu_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], triu_vjp_input<TensorRef>(g, diagonal_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -39,6 +39,25 @@ class TP_API ConstantPadNdBackward final : public FuncOp<ConstantPadNdBackward, 
   TP_NODE_DISPOSE(ConstantPadNdBackward)
 };
 
+// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
+class TP_API DiagEmbedBackward final : public FuncOp<DiagEmbedBackward, 1, 0> {
+ public:
+  static constexpr OpSchema schema_v1{"diag_embed",
+      "diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "DiagEmbedBackward";
+  static constexpr std::array<const char*, 0> kSavedNames{};
+  static constexpr std::array<std::int8_t, 0> kSavedInput{};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t offset_ = 0;
+  std::int64_t dim1_ = 0;
+  std::int64_t dim2_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(DiagEmbedBackward)
+};
+
 // flip(Tensor input, int[] dims) -> Tensor out
 class TP_API FlipBackward final : public FuncOp<FlipBackward, 1, 0> {
  public:
@@ -208,6 +227,10 @@ TP_API Storage cumulative_trapezoid(const Storage& y, const Storage& x, const st
     std::int64_t dim);
 TP_API TensorRef cumulative_trapezoid(const TensorRef& y, const TensorRef& x, const std::optional<Scalar>& dx,
     std::int64_t dim);
+
+// diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor out
+TP_API Storage diag_embed(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
+TP_API TensorRef diag_embed(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 
 // diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor out
 TP_API Storage diff(const Storage& input, std::int64_t n, std::int64_t dim, const Storage& prepend,

@@ -558,7 +558,8 @@ GradVec SortBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(sort_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sort_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec SortBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -566,8 +567,8 @@ GraphGradVec SortBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(sort_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], sort_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -633,7 +634,8 @@ GradVec TopkBackward::apply(std::span<Storage> grad_outputs) {
   if (!(grad_outputs[0].defined())) return grads;
   const Storage g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(topk_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], topk_vjp_input<Storage>(g_values, saved(0), input_shape(0), dim_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec TopkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -641,8 +643,8 @@ GraphGradVec TopkBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (!(bool(grad_outputs[0]))) return grads;
   const TensorRef g_values = or_zeros(grad_outputs[0], output_like(0));
   if (needs(*this, 0))
-    grads[0] = fit(topk_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], topk_vjp_input<TensorRef>(g_values, wiring::wrap(saved(0)), input_shape(0), dim_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 

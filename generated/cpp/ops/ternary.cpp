@@ -216,24 +216,29 @@ GradVec AddcdivBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kAddcdivVjpTensor1Spec, loops[kAddcdivVjpTensor1], {&g, &saved(1)}, {value_}),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kAddcdivVjpTensor2Spec, loops[kAddcdivVjpTensor2], {&g, &saved(0), &saved(1)},
-        {value_}), input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kAddcdivVjpTensor1Spec, loops[kAddcdivVjpTensor1], {&g, operand(saved(1))},
+        {value_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kAddcdivVjpTensor2Spec, loops[kAddcdivVjpTensor2], {&g, operand(saved(0)),
+        operand(saved(1))}, {value_});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec AddcdivBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(3);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addcdiv_vjp_tensor1(g, saved_tensor(1), value_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addcdiv_vjp_tensor1(g, saved_tensor(1), value_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addcdiv_vjp_tensor2(g, saved_tensor(0), saved_tensor(1), value_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addcdiv_vjp_tensor2(g, saved_tensor(0), saved_tensor(1), value_), input_shape(2),
+        input_dtype(2));
   return grads;
 }
 
@@ -364,24 +369,28 @@ GradVec AddcmulBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kAddcmulVjpTensor1Spec, loops[kAddcmulVjpTensor1], {&g, &saved(1)}, {value_}),
-        input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kAddcmulVjpTensor2Spec, loops[kAddcmulVjpTensor2], {&g, &saved(0)}, {value_}),
-        input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kAddcmulVjpTensor1Spec, loops[kAddcmulVjpTensor1], {&g, operand(saved(1))},
+        {value_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kAddcmulVjpTensor2Spec, loops[kAddcmulVjpTensor2], {&g, operand(saved(0))},
+        {value_});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec AddcmulBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(3);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(addcmul_vjp_tensor1(g, saved_tensor(1), value_), input_shape(1), input_dtype(1));
+    fit_into(grads[1], addcmul_vjp_tensor1(g, saved_tensor(1), value_), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(addcmul_vjp_tensor2(g, saved_tensor(0), value_), input_shape(2), input_dtype(2));
+    fit_into(grads[2], addcmul_vjp_tensor2(g, saved_tensor(0), value_), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -477,22 +486,28 @@ GradVec BceLogitsWeightedBackward::apply(std::span<Storage> grad_outputs) {
   if (!g.defined()) return grads;
   std::array<Storage, 3> all;
   if (needs(*this, 0) && needs(*this, 1) && needs(*this, 2) &&
-      kernels::elementwise_together(kBceLogitsWeightedVjpsSpec, loops[kBceLogitsWeightedVjps], all, {&g, &saved(0),
-          &saved(1), &saved(2)})) {
-    grads[0] = fit(std::move(all[0]), input_shape(0), input_dtype(0));
-    grads[1] = fit(std::move(all[1]), input_shape(1), input_dtype(1));
-    grads[2] = fit(std::move(all[2]), input_shape(2), input_dtype(2));
+      kernels::elementwise_together(kBceLogitsWeightedVjpsSpec, loops[kBceLogitsWeightedVjps], all, {&g,
+          operand(saved(0)), operand(saved(1)), operand(saved(2))})) {
+    fit_into(grads[0], std::move(all[0]), input_shape(0), input_dtype(0));
+    fit_into(grads[1], std::move(all[1]), input_shape(1), input_dtype(1));
+    fit_into(grads[2], std::move(all[2]), input_shape(2), input_dtype(2));
     return grads;
   }
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g,
-        &saved(0), &saved(1), &saved(2)}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g,
-        &saved(0), &saved(2)}), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g,
-        &saved(0), &saved(1)}), input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g,
+        operand(saved(0)), operand(saved(1)), operand(saved(2))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g,
+        operand(saved(0)), operand(saved(2))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g,
+        operand(saved(0)), operand(saved(1))});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec BceLogitsWeightedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -500,12 +515,13 @@ GraphGradVec BceLogitsWeightedBackward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bce_logits_weighted_vjp_input(g, saved_tensor(1), saved_tensor(0), saved_tensor(2)), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], bce_logits_weighted_vjp_input(g, saved_tensor(1), saved_tensor(0), saved_tensor(2)),
+        input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(bce_logits_weighted_vjp_target(g, saved_tensor(0), saved_tensor(2)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], bce_logits_weighted_vjp_target(g, saved_tensor(0), saved_tensor(2)), input_shape(1),
+        input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(bce_logits_weighted_vjp_pos_weight(g, saved_tensor(1), saved_tensor(0)), input_shape(2),
+    fit_into(grads[2], bce_logits_weighted_vjp_pos_weight(g, saved_tensor(1), saved_tensor(0)), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -594,15 +610,21 @@ GradVec ClampBetweenBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, &saved(0),
-        &saved(1), &saved(2)}), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, &saved(0), &saved(1),
-        &saved(2)}), input_shape(1), input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, &saved(0), &saved(1),
-        &saved(2)}), input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, operand(saved(0)),
+        operand(saved(1)), operand(saved(2))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, operand(saved(0)),
+        operand(saved(1)), operand(saved(2))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, operand(saved(0)),
+        operand(saved(1)), operand(saved(2))});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec ClampBetweenBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -610,13 +632,13 @@ GraphGradVec ClampBetweenBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(clamp_between_vjp_input(g, saved_tensor(0), saved_tensor(1), saved_tensor(2)), input_shape(0),
+    fit_into(grads[0], clamp_between_vjp_input(g, saved_tensor(0), saved_tensor(1), saved_tensor(2)), input_shape(0),
         input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(clamp_between_vjp_min(g, saved_tensor(0), saved_tensor(1), saved_tensor(2)), input_shape(1),
+    fit_into(grads[1], clamp_between_vjp_min(g, saved_tensor(0), saved_tensor(1), saved_tensor(2)), input_shape(1),
         input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(clamp_between_vjp_max(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(2),
+    fit_into(grads[2], clamp_between_vjp_max(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(2),
         input_dtype(2));
   return grads;
 }
@@ -742,15 +764,19 @@ GradVec LerpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLerpVjpInputSpec, loops[kLerpVjpInput], {&g, &saved(2)}), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kLerpVjpEndSpec, loops[kLerpVjpEnd], {&g, &saved(2)}), input_shape(1),
-        input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kLerpVjpWeightSpec, loops[kLerpVjpWeight], {&g, &saved(0), &saved(1)}),
-        input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLerpVjpInputSpec, loops[kLerpVjpInput], {&g, operand(saved(2))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kLerpVjpEndSpec, loops[kLerpVjpEnd], {&g, operand(saved(2))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kLerpVjpWeightSpec, loops[kLerpVjpWeight], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec LerpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -758,11 +784,11 @@ GraphGradVec LerpBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(lerp_vjp_input(g, saved_tensor(2)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], lerp_vjp_input(g, saved_tensor(2)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
-    grads[1] = fit(lerp_vjp_end(g, saved_tensor(2)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], lerp_vjp_end(g, saved_tensor(2)), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(lerp_vjp_weight(g, saved_tensor(1), saved_tensor(0)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], lerp_vjp_weight(g, saved_tensor(1), saved_tensor(0)), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -860,12 +886,14 @@ GradVec MaskedFillBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, &saved(0)}),
-        input_shape(2), input_dtype(2));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, operand(saved(0))});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec MaskedFillBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -873,9 +901,9 @@ GraphGradVec MaskedFillBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(masked_fill_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], masked_fill_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   if (needs(*this, 2))
-    grads[2] = fit(masked_fill_vjp_value(g, saved_tensor(0)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], masked_fill_vjp_value(g, saved_tensor(0)), input_shape(2), input_dtype(2));
   return grads;
 }
 
@@ -954,12 +982,14 @@ GradVec WhereBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(3);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 1))
-    grads[1] = fit(kernels::elementwise(kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, &saved(0)}), input_shape(1),
-        input_dtype(1));
-  if (needs(*this, 2))
-    grads[2] = fit(kernels::elementwise(kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, &saved(0)}), input_shape(2),
-        input_dtype(2));
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  if (needs(*this, 2)) {
+    kernels::elementwise_to(grads[2], kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, operand(saved(0))});
+    refit(grads[2], input_shape(2), input_dtype(2));
+  }
   return grads;
 }
 GraphGradVec WhereBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -967,9 +997,9 @@ GraphGradVec WhereBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 1))
-    grads[1] = fit(where_vjp_input(g, saved_tensor(0)), input_shape(1), input_dtype(1));
+    fit_into(grads[1], where_vjp_input(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   if (needs(*this, 2))
-    grads[2] = fit(where_vjp_other(g, saved_tensor(0)), input_shape(2), input_dtype(2));
+    fit_into(grads[2], where_vjp_other(g, saved_tensor(0)), input_shape(2), input_dtype(2));
   return grads;
 }
 

@@ -173,9 +173,10 @@ GradVec AbsBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAbsVjpInputSpec, loops[kAbsVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAbsVjpInputSpec, loops[kAbsVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AbsBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -183,7 +184,7 @@ GraphGradVec AbsBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(abs_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], abs_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -276,9 +277,10 @@ GradVec AcosBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAcosVjpInputSpec, loops[kAcosVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAcosVjpInputSpec, loops[kAcosVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AcosBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -286,7 +288,7 @@ GraphGradVec AcosBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(acos_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], acos_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -379,9 +381,10 @@ GradVec AcoshBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAcoshVjpInputSpec, loops[kAcoshVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAcoshVjpInputSpec, loops[kAcoshVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -389,7 +392,7 @@ GraphGradVec AcoshBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(acosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], acosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -441,9 +444,10 @@ GradVec AiryAiBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AiryAiBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -451,7 +455,7 @@ GraphGradVec AiryAiBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(airy_ai_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], airy_ai_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -505,9 +509,10 @@ GradVec AiryAiPrimeBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -515,7 +520,7 @@ GraphGradVec AiryAiPrimeBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], airy_ai_prime_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -584,7 +589,7 @@ GradVec AngleBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], angle_vjp_input<Storage>(g, saved(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -592,7 +597,7 @@ GraphGradVec AngleBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], angle_vjp_input<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -685,9 +690,10 @@ GradVec AsinBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAsinVjpInputSpec, loops[kAsinVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAsinVjpInputSpec, loops[kAsinVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AsinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -695,7 +701,7 @@ GraphGradVec AsinBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(asin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], asin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -787,9 +793,10 @@ GradVec AsinhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAsinhVjpInputSpec, loops[kAsinhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAsinhVjpInputSpec, loops[kAsinhVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AsinhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -797,7 +804,7 @@ GraphGradVec AsinhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(asinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], asinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -890,9 +897,10 @@ GradVec AtanBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAtanVjpInputSpec, loops[kAtanVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAtanVjpInputSpec, loops[kAtanVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AtanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -900,7 +908,7 @@ GraphGradVec AtanBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(atan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], atan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -994,9 +1002,10 @@ GradVec AtanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kAtanhVjpInputSpec, loops[kAtanhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kAtanhVjpInputSpec, loops[kAtanhVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1004,7 +1013,7 @@ GraphGradVec AtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(atanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], atanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1056,9 +1065,10 @@ GradVec BesselJ0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec BesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1066,7 +1076,7 @@ GraphGradVec BesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1122,9 +1132,10 @@ GradVec BesselJ1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec BesselJ1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1132,7 +1143,7 @@ GraphGradVec BesselJ1Backward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bessel_j1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bessel_j1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1184,9 +1195,10 @@ GradVec BesselY0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec BesselY0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1194,7 +1206,7 @@ GraphGradVec BesselY0Backward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bessel_y0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bessel_y0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1246,9 +1258,10 @@ GradVec BesselY1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1256,7 +1269,7 @@ GraphGradVec BesselY1Backward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(bessel_y1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], bessel_y1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1426,9 +1439,10 @@ GradVec CeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, &saved(0)}, {alpha_}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, operand(saved(0))}, {alpha_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec CeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1436,7 +1450,7 @@ GraphGradVec CeluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(celu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], celu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1482,7 +1496,7 @@ GradVec ConjBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(conj_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], conj_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ConjBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1490,7 +1504,7 @@ GraphGradVec ConjBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(conj_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], conj_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1582,9 +1596,10 @@ GradVec CosBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCosVjpInputSpec, loops[kCosVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kCosVjpInputSpec, loops[kCosVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec CosBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1592,7 +1607,7 @@ GraphGradVec CosBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cos_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cos_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

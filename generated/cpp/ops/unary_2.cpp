@@ -182,9 +182,10 @@ GradVec CoshBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -192,7 +193,7 @@ GraphGradVec CoshBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cosh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -256,9 +257,10 @@ GradVec CubicWeightBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec CubicWeightBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -266,7 +268,7 @@ GraphGradVec CubicWeightBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(cubic_weight_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], cubic_weight_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -356,9 +358,10 @@ GradVec Deg2radBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -366,7 +369,7 @@ GraphGradVec Deg2radBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], deg2rad_vjp_input(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -458,9 +461,10 @@ GradVec DigammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -468,7 +472,7 @@ GraphGradVec DigammaBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], digamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -553,9 +557,10 @@ GradVec EluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &saved(0)}, {alpha_}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kEluVjpInputSpec, loops[kEluVjpInput], {&g, operand(saved(0))}, {alpha_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -563,7 +568,7 @@ GraphGradVec EluBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], elu_vjp_input(g, saved_tensor(0), alpha_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -615,9 +620,10 @@ GradVec EntrBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -625,7 +631,7 @@ GraphGradVec EntrBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], entr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -717,9 +723,10 @@ GradVec ErfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kErfVjpInputSpec, loops[kErfVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -727,7 +734,7 @@ GraphGradVec ErfBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -819,9 +826,10 @@ GradVec ErfcBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -829,7 +837,7 @@ GraphGradVec ErfcBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], erfc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -882,9 +890,10 @@ GradVec ErfcxBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -892,7 +901,7 @@ GraphGradVec ErfcxBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], erfcx_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -984,9 +993,10 @@ GradVec ErfinvBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ErfinvBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -994,7 +1004,7 @@ GraphGradVec ErfinvBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(erfinv_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], erfinv_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1086,9 +1096,10 @@ GradVec ExpBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kExpVjpInputSpec, loops[kExpVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ExpBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1096,7 +1107,7 @@ GraphGradVec ExpBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(exp_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], exp_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1188,9 +1199,10 @@ GradVec Exp2Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1198,7 +1210,7 @@ GraphGradVec Exp2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], exp2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1290,9 +1302,10 @@ GradVec Expm1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1300,7 +1313,7 @@ GraphGradVec Expm1Backward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], expm1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1468,14 +1481,14 @@ GradVec FracBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec FracBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
   GraphGradVec grads(1);
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
-  if (needs(*this, 0)) grads[0] = fit(g, input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1531,9 +1544,10 @@ GradVec GeluErfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1541,7 +1555,7 @@ GraphGradVec GeluErfBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], gelu_erf_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1603,9 +1617,10 @@ GradVec GeluTanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1613,7 +1628,7 @@ GraphGradVec GeluTanhBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], gelu_tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1669,9 +1684,11 @@ GradVec HardshrinkBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, operand(saved(0))},
+        {lambd_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1679,7 +1696,7 @@ GraphGradVec HardshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hardshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -176,9 +176,10 @@ GradVec HardsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -186,7 +187,7 @@ GraphGradVec HardsigmoidBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hardsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -272,9 +273,10 @@ GradVec HardswishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -282,7 +284,7 @@ GraphGradVec HardswishBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hardswish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -369,9 +371,11 @@ GradVec HardtanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &saved(0)}, {min_val_,
-        max_val_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, operand(saved(0))},
+        {min_val_, max_val_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -379,7 +383,7 @@ GraphGradVec HardtanhBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], hardtanh_vjp_input(g, saved_tensor(0), min_val_, max_val_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -471,9 +475,10 @@ GradVec I0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kI0VjpInputSpec, loops[kI0VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -481,7 +486,7 @@ GraphGradVec I0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -533,9 +538,10 @@ GradVec I0eBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -543,7 +549,7 @@ GraphGradVec I0eBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], i0e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -598,9 +604,10 @@ GradVec I1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kI1VjpInputSpec, loops[kI1VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -608,7 +615,7 @@ GraphGradVec I1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -665,9 +672,10 @@ GradVec I1eBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -675,7 +683,7 @@ GraphGradVec I1eBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], i1e_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -761,9 +769,11 @@ GradVec LeakyReluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &saved(0)},
-        {negative_slope_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, operand(saved(0))},
+        {negative_slope_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -771,7 +781,7 @@ GraphGradVec LeakyReluBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], leaky_relu_vjp_input(g, saved_tensor(0), negative_slope_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -863,9 +873,10 @@ GradVec LgammaBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -873,7 +884,7 @@ GraphGradVec LgammaBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], lgamma_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -965,9 +976,10 @@ GradVec LogBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogVjpInputSpec, loops[kLogVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -975,7 +987,7 @@ GraphGradVec LogBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1067,9 +1079,10 @@ GradVec Log10Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Log10Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1077,7 +1090,7 @@ GraphGradVec Log10Backward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log10_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log10_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1170,9 +1183,10 @@ GradVec Log1pBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Log1pBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1180,7 +1194,7 @@ GraphGradVec Log1pBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log1p_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log1p_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1272,9 +1286,10 @@ GradVec Log2Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Log2Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1282,7 +1297,7 @@ GraphGradVec Log2Backward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log2_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1335,9 +1350,10 @@ GradVec LogNdtrBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1345,7 +1361,7 @@ GraphGradVec LogNdtrBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(log_ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], log_ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1448,9 +1464,11 @@ GradVec LogitBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &saved(0)}, {!eps_.has_value(),
-        eps_.value_or(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, operand(saved(0))},
+        {!eps_.has_value(), eps_.value_or(0)});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1458,7 +1476,7 @@ GraphGradVec LogitBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logit_vjp_input(g, saved_tensor(0), eps_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], logit_vjp_input(g, saved_tensor(0), eps_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1513,9 +1531,10 @@ GradVec LogsigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec LogsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1523,7 +1542,7 @@ GraphGradVec LogsigmoidBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(logsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], logsigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1607,9 +1626,10 @@ GradVec MishBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMishVjpInputSpec, loops[kMishVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1617,7 +1637,7 @@ GraphGradVec MishBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(mish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], mish_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1672,9 +1692,11 @@ GradVec ModifiedBesselI0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1682,7 +1704,7 @@ GraphGradVec ModifiedBesselI0Backward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], modified_bessel_i0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

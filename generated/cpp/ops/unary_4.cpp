@@ -152,9 +152,11 @@ GradVec ModifiedBesselI1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -162,7 +164,7 @@ GraphGradVec ModifiedBesselI1Backward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], modified_bessel_i1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -217,9 +219,11 @@ GradVec ModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -227,7 +231,7 @@ GraphGradVec ModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -282,9 +286,11 @@ GradVec ModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -292,7 +298,7 @@ GraphGradVec ModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -349,9 +355,10 @@ GradVec NanReplacedBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec NanReplacedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -359,7 +366,7 @@ GraphGradVec NanReplacedBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(nan_replaced_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], nan_replaced_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -412,9 +419,10 @@ GradVec NdtrBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -422,7 +430,7 @@ GraphGradVec NdtrBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ndtr_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -475,9 +483,10 @@ GradVec NdtriBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -485,7 +494,7 @@ GraphGradVec NdtriBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], ndtri_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -575,8 +584,10 @@ GradVec NegBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kNegVjpInputSpec, loops[kNegVjpInput], {&g}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kNegVjpInputSpec, loops[kNegVjpInput], {&g});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -584,7 +595,7 @@ GraphGradVec NegBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(neg_vjp_input(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], neg_vjp_input(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -667,9 +678,11 @@ GradVec PolygammaOfBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &saved(0)},
-        {order_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, operand(saved(0))},
+        {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -677,7 +690,7 @@ GraphGradVec PolygammaOfBackward::apply_for_graph(std::span<const TensorRef> gra
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], polygamma_of_vjp_input(g, saved_tensor(0), order_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -767,9 +780,10 @@ GradVec Rad2degBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -777,7 +791,7 @@ GraphGradVec Rad2degBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rad2deg_vjp_input(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -869,9 +883,10 @@ GradVec ReciprocalBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -879,7 +894,7 @@ GraphGradVec ReciprocalBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], reciprocal_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -958,9 +973,10 @@ GradVec ReluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kReluVjpInputSpec, loops[kReluVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -968,7 +984,7 @@ GraphGradVec ReluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], relu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1048,9 +1064,10 @@ GradVec Relu6Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1058,7 +1075,7 @@ GraphGradVec Relu6Backward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], relu6_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1311,9 +1328,10 @@ GradVec RsqrtBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1321,7 +1339,7 @@ GraphGradVec RsqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], rsqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1376,9 +1394,11 @@ GradVec ScaledModifiedBesselK0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput],
-        {&g, &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ScaledModifiedBesselK0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1386,7 +1406,7 @@ GraphGradVec ScaledModifiedBesselK0Backward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scaled_modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scaled_modified_bessel_k0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1442,9 +1462,11 @@ GradVec ScaledModifiedBesselK1Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput],
-        {&g, &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ScaledModifiedBesselK1Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1452,7 +1474,7 @@ GraphGradVec ScaledModifiedBesselK1Backward::apply_for_graph(std::span<const Ten
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(scaled_modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], scaled_modified_bessel_k1_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1536,9 +1558,10 @@ GradVec SeluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1546,7 +1569,7 @@ GraphGradVec SeluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], selu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 

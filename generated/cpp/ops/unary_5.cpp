@@ -178,7 +178,7 @@ GradVec SgnBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sgn_vjp_input<Storage>(g, saved(0), saved(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -186,7 +186,7 @@ GraphGradVec SgnBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sgn_vjp_input<TensorRef>(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -278,9 +278,10 @@ GradVec SigmoidBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -288,7 +289,7 @@ GraphGradVec SigmoidBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sigmoid_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -456,9 +457,10 @@ GradVec SiluBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SiluBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -466,7 +468,7 @@ GraphGradVec SiluBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(silu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], silu_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -558,9 +560,10 @@ GradVec SinBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSinVjpInputSpec, loops[kSinVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SinBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -568,7 +571,7 @@ GraphGradVec SinBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sin_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -670,9 +673,10 @@ GradVec SincBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSincVjpInputSpec, loops[kSincVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SincBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -680,7 +684,7 @@ GraphGradVec SincBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sinc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sinc_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -772,9 +776,10 @@ GradVec SinhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -782,7 +787,7 @@ GraphGradVec SinhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sinh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -841,9 +846,11 @@ GradVec SoftplusBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &saved(0)}, {beta_,
-        threshold_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, operand(saved(0))}, {beta_,
+        threshold_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -851,7 +858,7 @@ GraphGradVec SoftplusBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softplus_vjp_input(g, saved_tensor(0), beta_, threshold_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softplus_vjp_input(g, saved_tensor(0), beta_, threshold_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -907,9 +914,11 @@ GradVec SoftshrinkBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &saved(0)},
-        {lambd_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, operand(saved(0))},
+        {lambd_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -917,7 +926,7 @@ GraphGradVec SoftshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softshrink_vjp_input(g, saved_tensor(0), lambd_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -973,9 +982,10 @@ GradVec SoftsignRealBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSoftsignRealVjpInputSpec, loops[kSoftsignRealVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSoftsignRealVjpInputSpec, loops[kSoftsignRealVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SoftsignRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -983,7 +993,7 @@ GraphGradVec SoftsignRealBackward::apply_for_graph(std::span<const TensorRef> gr
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(softsign_real_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], softsign_real_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1043,9 +1053,11 @@ GradVec SphericalBesselJ0Backward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
-        &saved(0)}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SphericalBesselJ0Backward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1053,7 +1065,7 @@ GraphGradVec SphericalBesselJ0Backward::apply_for_graph(std::span<const TensorRe
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(spherical_bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], spherical_bessel_j0_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1145,9 +1157,10 @@ GradVec SqrtBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1155,7 +1168,7 @@ GraphGradVec SqrtBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(sqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], sqrt_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1237,9 +1250,11 @@ GradVec SquareNumbersBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kSquareNumbersVjpInputSpec, loops[kSquareNumbersVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kSquareNumbersVjpInputSpec, loops[kSquareNumbersVjpInput], {&g,
+        operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec SquareNumbersBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1247,7 +1262,7 @@ GraphGradVec SquareNumbersBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(square_numbers_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], square_numbers_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1339,9 +1354,10 @@ GradVec TanBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kTanVjpInputSpec, loops[kTanVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec TanBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1349,7 +1365,7 @@ GraphGradVec TanBackward::apply_for_graph(std::span<const TensorRef> grad_output
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tan_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1441,9 +1457,10 @@ GradVec TanhBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &saved(0)}), input_shape(0),
-        input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1451,7 +1468,7 @@ GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tanh_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1503,9 +1520,10 @@ GradVec TanhshrinkBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &saved(0)}),
-        input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, operand(saved(0))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1513,7 +1531,7 @@ GraphGradVec TanhshrinkBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tanhshrink_vjp_input(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1601,9 +1619,11 @@ GradVec ThresholdBackward::apply(std::span<Storage> grad_outputs) {
   GradVec grads(1);
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
-  if (needs(*this, 0))
-    grads[0] = fit(kernels::elementwise(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &saved(0)},
-        {threshold_}), input_shape(0), input_dtype(0));
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, operand(saved(0))},
+        {threshold_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
   return grads;
 }
 GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1611,7 +1631,7 @@ GraphGradVec ThresholdBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], threshold_vjp_input(g, saved_tensor(0), threshold_), input_shape(0), input_dtype(0));
   return grads;
 }
 

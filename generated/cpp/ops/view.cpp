@@ -118,8 +118,8 @@ GradVec AsStridedBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_vjp_input<Storage>(g, input_shape(0), size_, stride_, storage_offset_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], as_strided_vjp_input<Storage>(g, input_shape(0), size_, stride_, storage_offset_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec AsStridedBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -127,8 +127,8 @@ GraphGradVec AsStridedBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(as_strided_vjp_input<TensorRef>(g, input_shape(0), size_, stride_, storage_offset_), input_shape(0),
-        input_dtype(0));
+    fit_into(grads[0], as_strided_vjp_input<TensorRef>(g, input_shape(0), size_, stride_, storage_offset_),
+        input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -186,7 +186,7 @@ GradVec ChunkBackward::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(chunk_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chunk_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ChunkBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -195,7 +195,7 @@ GraphGradVec ChunkBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(chunk_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], chunk_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -269,7 +269,7 @@ GradVec DiagonalBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_vjp_input<Storage>(g, input_shape(0), offset_, dim1_, dim2_), input_shape(0),
+    fit_into(grads[0], diagonal_vjp_input<Storage>(g, input_shape(0), offset_, dim1_, dim2_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -278,7 +278,7 @@ GraphGradVec DiagonalBackward::apply_for_graph(std::span<const TensorRef> grad_o
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(diagonal_vjp_input<TensorRef>(g, input_shape(0), offset_, dim1_, dim2_), input_shape(0),
+    fit_into(grads[0], diagonal_vjp_input<TensorRef>(g, input_shape(0), offset_, dim1_, dim2_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -326,7 +326,7 @@ GradVec ExpandBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(expand_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], expand_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ExpandBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -334,7 +334,7 @@ GraphGradVec ExpandBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(expand_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], expand_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -385,7 +385,7 @@ GradVec MovedimBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(movedim_vjp_input<Storage>(g, destination_, source_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], movedim_vjp_input<Storage>(g, destination_, source_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec MovedimBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -393,7 +393,7 @@ GraphGradVec MovedimBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(movedim_vjp_input<TensorRef>(g, destination_, source_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], movedim_vjp_input<TensorRef>(g, destination_, source_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -446,7 +446,8 @@ GradVec NarrowBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(narrow_vjp_input<Storage>(g, input_shape(0), dim_, start_, length_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], narrow_vjp_input<Storage>(g, input_shape(0), dim_, start_, length_), input_shape(0),
+        input_dtype(0));
   return grads;
 }
 GraphGradVec NarrowBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -454,7 +455,7 @@ GraphGradVec NarrowBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(narrow_vjp_input<TensorRef>(g, input_shape(0), dim_, start_, length_), input_shape(0),
+    fit_into(grads[0], narrow_vjp_input<TensorRef>(g, input_shape(0), dim_, start_, length_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -503,7 +504,7 @@ GradVec PermuteBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(permute_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], permute_vjp_input<Storage>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec PermuteBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -511,7 +512,7 @@ GraphGradVec PermuteBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(permute_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], permute_vjp_input<TensorRef>(g, dims_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -555,7 +556,7 @@ GradVec RealBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(real_vjp_input<Storage>(g, input_dtype(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], real_vjp_input<Storage>(g, input_dtype(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec RealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -563,7 +564,7 @@ GraphGradVec RealBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(real_vjp_input<TensorRef>(g, input_dtype(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], real_vjp_input<TensorRef>(g, input_dtype(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -610,7 +611,7 @@ GradVec ReshapeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(reshape_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], reshape_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ReshapeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -618,7 +619,7 @@ GraphGradVec ReshapeBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(reshape_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], reshape_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -669,7 +670,7 @@ GradVec SelectBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_vjp_input<Storage>(g, input_shape(0), dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_vjp_input<Storage>(g, input_shape(0), dim_, index_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SelectBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -677,7 +678,7 @@ GraphGradVec SelectBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(select_vjp_input<TensorRef>(g, input_shape(0), dim_, index_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], select_vjp_input<TensorRef>(g, input_shape(0), dim_, index_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -735,7 +736,7 @@ GradVec SliceBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_vjp_input<Storage>(g, input_shape(0), dim_, start_, end_, step_), input_shape(0),
+    fit_into(grads[0], slice_vjp_input<Storage>(g, input_shape(0), dim_, start_, end_, step_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -744,7 +745,7 @@ GraphGradVec SliceBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(slice_vjp_input<TensorRef>(g, input_shape(0), dim_, start_, end_, step_), input_shape(0),
+    fit_into(grads[0], slice_vjp_input<TensorRef>(g, input_shape(0), dim_, start_, end_, step_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -803,7 +804,7 @@ GradVec SplitBackward::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SplitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -812,7 +813,7 @@ GraphGradVec SplitBackward::apply_for_graph(std::span<const TensorRef> grad_outp
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -870,7 +871,7 @@ GradVec SplitBackward1::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_1_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_1_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SplitBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -879,7 +880,7 @@ GraphGradVec SplitBackward1::apply_for_graph(std::span<const TensorRef> grad_out
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_1_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_1_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -938,7 +939,7 @@ GradVec SplitWithSizesBackward::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_with_sizes_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_with_sizes_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SplitWithSizesBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -947,7 +948,7 @@ GraphGradVec SplitWithSizesBackward::apply_for_graph(std::span<const TensorRef> 
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(split_with_sizes_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], split_with_sizes_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1015,7 +1016,7 @@ GradVec SqueezeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(squeeze_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], squeeze_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec SqueezeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1023,7 +1024,7 @@ GraphGradVec SqueezeBackward::apply_for_graph(std::span<const TensorRef> grad_ou
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(squeeze_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], squeeze_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1090,7 +1091,7 @@ GradVec TBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(t_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], t_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1098,7 +1099,7 @@ GraphGradVec TBackward::apply_for_graph(std::span<const TensorRef> grad_outputs)
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(t_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], t_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1156,7 +1157,7 @@ GradVec TensorSplitBackward::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(tensor_split_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tensor_split_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TensorSplitBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1165,7 +1166,7 @@ GraphGradVec TensorSplitBackward::apply_for_graph(std::span<const TensorRef> gra
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(tensor_split_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tensor_split_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1223,7 +1224,7 @@ GradVec TensorSplitBackward1::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(tensor_split_1_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tensor_split_1_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TensorSplitBackward1::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1232,7 +1233,7 @@ GraphGradVec TensorSplitBackward1::apply_for_graph(std::span<const TensorRef> gr
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(tensor_split_1_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], tensor_split_1_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1305,7 +1306,7 @@ GradVec TransposeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(transpose_vjp_input<Storage>(g, dim0_, dim1_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], transpose_vjp_input<Storage>(g, dim0_, dim1_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec TransposeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1313,7 +1314,7 @@ GraphGradVec TransposeBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(transpose_vjp_input<TensorRef>(g, dim0_, dim1_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], transpose_vjp_input<TensorRef>(g, dim0_, dim1_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1370,7 +1371,7 @@ GradVec UnbindBackward::apply(std::span<Storage> grad_outputs) {
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(unbind_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unbind_vjp_input<Storage>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UnbindBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1379,7 +1380,7 @@ GraphGradVec UnbindBackward::apply_for_graph(std::span<const TensorRef> grad_out
   for (std::size_t i = 0; i < g.size(); ++i)
     g[i] = or_zeros(grad_outputs[i], output_like(std::uint32_t(i)));
   if (needs(*this, 0))
-    grads[0] = fit(unbind_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unbind_vjp_input<TensorRef>(g, dim_), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1426,7 +1427,7 @@ GradVec UnflattenBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unflatten_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unflatten_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UnflattenBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1434,7 +1435,7 @@ GraphGradVec UnflattenBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unflatten_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unflatten_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1487,7 +1488,7 @@ GradVec UnfoldBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unfold_vjp_input<Storage>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
+    fit_into(grads[0], unfold_vjp_input<Storage>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1496,7 +1497,7 @@ GraphGradVec UnfoldBackward::apply_for_graph(std::span<const TensorRef> grad_out
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unfold_vjp_input<TensorRef>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
+    fit_into(grads[0], unfold_vjp_input<TensorRef>(g, input_shape(0), dimension_, size_, step_), input_shape(0),
         input_dtype(0));
   return grads;
 }
@@ -1565,7 +1566,7 @@ GradVec UnsqueezeBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unsqueeze_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unsqueeze_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec UnsqueezeBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1573,7 +1574,7 @@ GraphGradVec UnsqueezeBackward::apply_for_graph(std::span<const TensorRef> grad_
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(unsqueeze_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], unsqueeze_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1618,7 +1619,7 @@ GradVec ViewBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_vjp_input<Storage>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ViewBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1626,7 +1627,7 @@ GraphGradVec ViewBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_vjp_input<TensorRef>(g, input_shape(0)), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1695,7 +1696,7 @@ GradVec ViewAsComplexBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_as_complex_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_as_complex_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ViewAsComplexBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1703,7 +1704,7 @@ GraphGradVec ViewAsComplexBackward::apply_for_graph(std::span<const TensorRef> g
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_as_complex_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_as_complex_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 
@@ -1750,7 +1751,7 @@ GradVec ViewAsRealBackward::apply(std::span<Storage> grad_outputs) {
   const Storage& g = grad_outputs[0];
   if (!g.defined()) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_as_real_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_as_real_vjp_input<Storage>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 GraphGradVec ViewAsRealBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
@@ -1758,7 +1759,7 @@ GraphGradVec ViewAsRealBackward::apply_for_graph(std::span<const TensorRef> grad
   const TensorRef& g = grad_outputs[0];
   if (!g) return grads;
   if (needs(*this, 0))
-    grads[0] = fit(view_as_real_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
+    fit_into(grads[0], view_as_real_vjp_input<TensorRef>(g), input_shape(0), input_dtype(0));
   return grads;
 }
 

@@ -234,6 +234,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"LogcumsumexpBackward", &LogcumsumexpBackward::schema_v1, []() -> NodeRef { return make_node<LogcumsumexpBackward>(); }},
     {"CatBackward", &CatBackward::schema_v1, []() -> NodeRef { return make_node<CatBackward>(2); }},
     {"ConstantPadNdBackward", &ConstantPadNdBackward::schema_v1, []() -> NodeRef { return make_node<ConstantPadNdBackward>(); }},
+    {"DiagEmbedBackward", &DiagEmbedBackward::schema_v1, []() -> NodeRef { return make_node<DiagEmbedBackward>(); }},
     {"FlipBackward", &FlipBackward::schema_v1, []() -> NodeRef { return make_node<FlipBackward>(); }},
     {"PadByIndexBackward", &PadByIndexBackward::schema_v1, []() -> NodeRef { return make_node<PadByIndexBackward>(); }},
     {"PadByIndexBackwardBackward", &PadByIndexBackwardBackward::schema_v1, []() -> NodeRef { return make_node<PadByIndexBackwardBackward>(); }},
