@@ -8,42 +8,28 @@ namespace tp {
 namespace TP_ISA {
 namespace m {
 
-namespace detail {
-TP_MATH void special_block(SpecialTable::Loop in_float64, SpecialTable::Loop, int64_t n, const double* x, double* out) {
-  in_float64(n, x, out);
-}
-TP_MATH void special_block(SpecialTable::Loop, SpecialTable::Loop loop, int64_t n, const float* x, float* out) {
-  special_loops().float32(loop, n, x, out);
-}
-}  // namespace detail
-
-// 'short_form' is good enough for results that are rounded to float32.
-#define TP_SPECIAL_BLOCK(name, short_form)                                              \
-  template <Real T>                                                                     \
-  TP_MATH void name##_block(int64_t n, const T* x, T* out) {                            \
-    detail::special_block(special_loops().name, special_loops().short_form, n, x, out); \
-  }
-TP_SPECIAL_BLOCK(lgamma, lgamma_float)
-TP_SPECIAL_BLOCK(digamma, digamma)
-TP_SPECIAL_BLOCK(trigamma, trigamma)
-TP_SPECIAL_BLOCK(erfinv, erfinv_float)
-TP_SPECIAL_BLOCK(ndtri, ndtri)
-TP_SPECIAL_BLOCK(erfcx, erfcx)
-TP_SPECIAL_BLOCK(log_ndtr, log_ndtr)
-TP_SPECIAL_BLOCK(i0, i0)
-TP_SPECIAL_BLOCK(i0e, i0e)
-TP_SPECIAL_BLOCK(i1, i1)
-TP_SPECIAL_BLOCK(i1e, i1e)
-TP_SPECIAL_BLOCK(bessel_j0, bessel_j0)
-TP_SPECIAL_BLOCK(bessel_j1, bessel_j1)
-TP_SPECIAL_BLOCK(bessel_y0, bessel_y0)
-TP_SPECIAL_BLOCK(bessel_y1, bessel_y1)
-TP_SPECIAL_BLOCK(modified_bessel_k0, modified_bessel_k0)
-TP_SPECIAL_BLOCK(modified_bessel_k1, modified_bessel_k1)
-TP_SPECIAL_BLOCK(scaled_modified_bessel_k0, scaled_modified_bessel_k0)
-TP_SPECIAL_BLOCK(scaled_modified_bessel_k1, scaled_modified_bessel_k1)
-TP_SPECIAL_BLOCK(spherical_bessel_j0, spherical_bessel_j0)
-TP_SPECIAL_BLOCK(airy_ai, airy_ai)
+#define TP_SPECIAL_BLOCK(name, in_float32)                                                                \
+  TP_MATH void name##_block(int64_t n, const double* x, double* out) { special_loops().name(n, x, out); } \
+  TP_MATH void name##_block(int64_t n, const float* x, float* out) { in_float32; }
+#define TP_SPECIAL_OWN(name) TP_SPECIAL_BLOCK(name, special_loops().name##_float(n, x, out))
+#define TP_SPECIAL_THROUGH(name) \
+  TP_SPECIAL_BLOCK(name, special_loops().through_float64(special_loops().name, n, x, out))
+TP_SPECIAL_LOOPS_FLOAT(TP_SPECIAL_OWN)
+TP_SPECIAL_THROUGH(digamma)
+TP_SPECIAL_THROUGH(trigamma)
+TP_SPECIAL_THROUGH(ndtri)
+TP_SPECIAL_THROUGH(bessel_j0)
+TP_SPECIAL_THROUGH(bessel_j1)
+TP_SPECIAL_THROUGH(bessel_y0)
+TP_SPECIAL_THROUGH(bessel_y1)
+TP_SPECIAL_THROUGH(modified_bessel_k0)
+TP_SPECIAL_THROUGH(modified_bessel_k1)
+TP_SPECIAL_THROUGH(scaled_modified_bessel_k0)
+TP_SPECIAL_THROUGH(scaled_modified_bessel_k1)
+TP_SPECIAL_THROUGH(spherical_bessel_j0)
+TP_SPECIAL_THROUGH(airy_ai)
+#undef TP_SPECIAL_THROUGH
+#undef TP_SPECIAL_OWN
 #undef TP_SPECIAL_BLOCK
 
 template <Real T>

@@ -11,41 +11,43 @@ namespace TP_ISA {
 namespace {
 
 #if defined(TP_SCALAR_LOOPS)
+template <class T>
 constexpr int64_t kLanes = 1;
 #else
-constexpr int64_t kLanes = 8;
+template <class T>
+constexpr int64_t kLanes = 64 / sizeof(T);
 #endif
 constexpr int64_t kBlock = 256;
 
 /// Whole steps, so that the compiler makes no remainders; the last elements fill a step with copies of the first of them.
-template <class F>
-void each(int64_t n, const double* x, double* out) {
-  const int64_t whole = n & -kLanes;
+template <class F, class T>
+void each(int64_t n, const T* x, T* out) {
+  const int64_t whole = n & -kLanes<T>;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < whole; ++i) out[i] = F::value(x[i]);
+  for (int64_t i = 0; i < whole; ++i) out[i] = T(F::value(x[i]));
   if (whole == n) return;
-  double pad[kLanes];
-  for (int64_t j = 0; j < kLanes; ++j) pad[j] = x[whole + j < n ? whole + j : whole];
-  each<F>(kLanes, pad, pad);
+  T pad[kLanes<T>];
+  for (int64_t j = 0; j < kLanes<T>; ++j) pad[j] = x[whole + j < n ? whole + j : whole];
+  each<F>(kLanes<T>, pad, pad);
   for (int64_t i = whole; i < n; ++i) out[i] = pad[i - whole];
 }
 
 /// Where a block has arguments outside of F's domain, G takes all of it, and what that cannot do is done one by one.
-template <class F, class G>
-void each_of(int64_t n, const double* x, double* out) {
+template <class F, class G, class T>
+void each_of(int64_t n, const T* x, T* out) {
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t count = n - from < kBlock ? n - from : kBlock;
-    int64_t outside = 0;
+    int outside = 0;
     for (int64_t i = from; i < from + count; ++i) outside |= F::outside(x[i]) ? 1 : 0;
     if (!outside) {
       each<F>(count, x + from, out + from);
       continue;
     }
-    double values[kBlock];
+    T values[kBlock];
     each<G>(count, x + from, values);
     for (int64_t i = 0; i < count; ++i) {
-      const double v = x[from + i];
-      out[from + i] = G::alone(v, values[i]) ? G::exact(v) : values[i];
+      const T v = x[from + i];
+      out[from + i] = G::alone(v, values[i]) ? T(G::exact(v)) : values[i];
     }
   }
 }
@@ -106,7 +108,7 @@ TP_WAVE(Y1, bessel_y1, wave_near)
 TP_WAVE(SphericalJ0, spherical_bessel_j0, wave_near)
 TP_WAVE(Airy, airy_ai, airy_near)
 
-void float32(SpecialTable::Loop loop, int64_t n, const float* x, float* out) {
+void through_float64(SpecialTable::Loop loop, int64_t n, const float* x, float* out) {
   double values[kBlock];
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t count = n - from < kBlock ? n - from : kBlock;
@@ -120,11 +122,9 @@ void float32(SpecialTable::Loop loop, int64_t n, const float* x, float* out) {
 
 extern const SpecialTable special_table = {
     .lgamma = each_of<LgammaPositive, Lgamma>,
-    .lgamma_float = each_of<LgammaPositiveFloat, LgammaFloat>,
     .digamma = each<Digamma>,
     .trigamma = each<Trigamma>,
     .erfinv = each<Erfinv>,
-    .erfinv_float = each<ErfinvFloat>,
     .ndtri = each<Ndtri>,
     .erfcx = each<Erfcx>,
     .log_ndtr = each<LogNdtr>,
@@ -142,7 +142,15 @@ extern const SpecialTable special_table = {
     .scaled_modified_bessel_k1 = each<ScaledK1>,
     .spherical_bessel_j0 = each_of<SphericalJ0, SphericalJ0>,
     .airy_ai = each_of<Airy, Airy>,
-    .float32 = float32,
+    .lgamma_float = each_of<LgammaPositiveFloat, LgammaFloat>,
+    .erfinv_float = each<ErfinvFloat>,
+    .erfcx_float = each<Erfcx>,
+    .log_ndtr_float = each<LogNdtr>,
+    .i0_float = each<I0>,
+    .i0e_float = each<I0e>,
+    .i1_float = each<I1>,
+    .i1e_float = each<I1e>,
+    .through_float64 = through_float64,
 };
 
 }  // namespace TP_ISA
