@@ -1,4 +1,5 @@
-# Each tests/core/*.cpp is a program of its own, linked as an op pack links: against libtensorplay, without Python.
+# Each tests/core/*.cpp is a program of its own, linked as an op pack links: against libtensorplay, without Python. The one
+# that walks the backward nodes is linked from the objects: the library does not export them.
 add_custom_target(cpp_tests)
 file(GLOB TP_OP_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/generated/cpp generated/cpp/ops/*.h)
 list(TRANSFORM TP_OP_HEADERS REPLACE "(.+)" "#include \"\\1\"\n")
@@ -12,7 +13,13 @@ foreach(source ${TP_TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/tests/include generated/cpp/tests)
   tp_common_options(${name})
   target_compile_definitions(${name} PRIVATE ${TP_KERNEL_DEFINITIONS})
-  target_link_libraries(${name} PRIVATE tensorplay Threads::Threads)
+  if(name STREQUAL "generated_nodes_test")
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:tensorplay> ${TP_KERNEL_OBJECTS})
+    target_include_directories(${name} PRIVATE ${TP_INCLUDE_ROOTS})
+    target_link_libraries(${name} PRIVATE OpenBLAS::OpenBLAS Threads::Threads ${CMAKE_DL_LIBS})
+  else()
+    target_link_libraries(${name} PRIVATE tensorplay Threads::Threads)
+  endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
     INSTALL_RPATH "${TP_SITE_DIR}/tensorplay/lib")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from .formula import Node
+from .formula import Node, parse
 
 # ---- places ---------------------------------------------------------------------------------------------------------
 
@@ -38,6 +38,14 @@ class Formula:
     text: str
     node: Node = field(repr=False)
     loc: Loc = field(default=NOWHERE, compare=False, repr=False)
+
+    def __getattr__(self, name: str) -> Node:
+        """The node of one that was kept without it."""
+        if name != "node":
+            raise AttributeError(name)
+        node = parse(self.text)
+        object.__setattr__(self, "node", node)
+        return node
 
 
 # ---- signatures -----------------------------------------------------------------------------------------------------

@@ -244,7 +244,8 @@ class Formulas:
             text = terms.tensor(node)
             returns = world
         params = ", ".join(i.param for i in inputs)
-        f = Function(f"{returns} {name}({params})", (f"return {text};",), template=world == "V")
+        cold = "" if world == "V" else "TP_COLD "  # of tangents, and of gradients that are differentiated again
+        f = Function(f"{cold}{returns} {name}({params})", (f"return {text};",), template=world == "V")
         return Formula(arg, f, name, tuple(inputs), terms.used)
 
     # ---- several gradients from one call ----

@@ -156,6 +156,8 @@ def cpp(plan: Plan) -> dict[str, str]:
     for shard in shards:
         if shard.loops:
             out[f"cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=shard)
+        if shard.nodes:
+            out[f"cpp/nodes/{shard.name}.h"] = template("nodes.h.j2", shard=shard)
         out[f"cpp/ops/{shard.name}.h"] = template("ops.h.j2", shard=shard)
         out[f"cpp/ops/{shard.name}.cpp"] = template("ops.cpp.j2", shard=shard)
         bind = plan_bindings(shard.name, tuple(by_name[op] for op in shard.ops))
@@ -176,6 +178,8 @@ def code_of(file: OpFile, op: str) -> dict[str, str]:
     out = {}
     if one.loops:
         out[f"generated/cpp/kernels/{shard.name}.cpp"] = template("kernels.cpp.j2", shard=one)
+    if one.nodes:
+        out[f"generated/cpp/nodes/{shard.name}.h"] = template("nodes.h.j2", shard=one)
     out[f"generated/cpp/ops/{shard.name}.h"] = template("ops.h.j2", shard=one)
     out[f"generated/cpp/ops/{shard.name}.cpp"] = template("ops.cpp.j2", shard=one)
     return out

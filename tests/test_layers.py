@@ -19,6 +19,7 @@ CPP_ROOMS = [
     ["csrc/autograd"],
     ["csrc/ops"],
     ["csrc/transforms"],
+    ["generated/cpp/nodes"],
     ["generated/cpp/ops"],
     ["csrc/python"],
     ["generated/cpp/bind"],

@@ -119,10 +119,10 @@ def test_static_conditions_are_hoisted(small: dict[str, str]) -> None:
 
 
 def test_only_what_a_formula_reads_is_saved(small: dict[str, str]) -> None:
-    header = small["cpp/ops/unary.h"]
-    tanh = header[header.index("class TP_API TanhBackward") :]
+    header = small["cpp/nodes/unary.h"]
+    tanh = header[header.index("class TanhBackward") :]
     assert 'kSavedNames{"out"}' in tanh and "kSavedInput{-1}" in tanh
-    total = small["cpp/ops/reduction.h"]
+    total = small["cpp/nodes/reduction.h"]
     assert "FuncOp<TotalBackward, 1, 0>" in total, "shape(input) keeps the sizes, not the tensor"
     assert "Dims dim_;" in total and "bool keepdim_ = false;" in total
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "all_ops.h"
 #include "node_factories.h"
 #include "toy_ops.h"
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/binary_1.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -112,7 +113,7 @@ namespace {
 constexpr ElementwiseSpec kAddSpec{&AddBackward::schema_v1, 2};
 constexpr ElementwiseSpec kAddVjpOtherSpec{&AddBackward::schema_v1, 1};
 
-TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
+TP_COLD TensorRef add_vjp_other(const TensorRef& g, const Scalar& alpha) {
   if (TensorRef fast = fused(kAddVjpOtherSpec, loops[kAddVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(alpha)), g);
 }
@@ -228,14 +229,14 @@ constexpr ElementwiseSpec kAtan2Spec{&Atan2Backward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kAtan2VjpInputSpec{&Atan2Backward::schema_v1, 3};
 constexpr ElementwiseSpec kAtan2VjpOtherSpec{&Atan2Backward::schema_v1, 3};
 
-TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpInputSpec, loops[kAtan2VjpInput], {&g, &input, &other})) return fast;
   return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(div(other,
       add(square(input), square(other), Scalar(1))), g));
 }
 
-TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef atan2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kAtan2VjpOtherSpec, loops[kAtan2VjpOther], {&g, &input, &other})) return fast;
   return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), eq(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -358,13 +359,13 @@ constexpr ElementwiseSpec kBceLogitsSpec{&BceLogitsBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kBceLogitsVjpInputSpec{&BceLogitsBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceLogitsVjpTargetSpec{&BceLogitsBackward::schema_v1, 2};
 
-TensorRef bce_logits_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+TP_COLD TensorRef bce_logits_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
   if (TensorRef fast = fused(kBceLogitsVjpInputSpec, loops[kBceLogitsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(sub(number<TensorRef>(Scalar(std::int64_t(1))), target, Scalar(1)), sigmoid(neg(input)),
       Scalar(1)), g);
 }
 
-TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bce_logits_vjp_target(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBceLogitsVjpTargetSpec, loops[kBceLogitsVjpTarget], {&g, &input})) return fast;
   return strong_mul(neg(input), g);
 }
@@ -446,7 +447,7 @@ constexpr ElementwiseSpec kBceProbsVjpInputSpec{&BceProbsBackward::schema_v1, 3}
 constexpr ElementwiseSpec kBceProbsVjpTargetSpec{&BceProbsBackward::schema_v1, 2};
 constexpr ElementwiseSpec kBceProbsVjpsSpec{&BceProbsBackward::schema_v1, 3};
 
-TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
   if (TensorRef fast = fused(kBceProbsVjpInputSpec, loops[kBceProbsVjpInput], {&g, &input, &target})) return fast;
   return strong_mul(sub(where(lt(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
       number<TensorRef>(Scalar(std::int64_t(0))), where(eq(log(input), number<TensorRef>(Scalar(std::int64_t(-100)))),
@@ -459,7 +460,7 @@ TensorRef bce_probs_vjp_input(const TensorRef& g, const TensorRef& input, const 
       Scalar(1))))), Scalar(1)), g);
 }
 
-TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bce_probs_vjp_target(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBceProbsVjpTargetSpec, loops[kBceProbsVjpTarget], {&g, &input})) return fast;
   return strong_mul(sub(maximum(log1p(neg(input)), number<TensorRef>(Scalar(std::int64_t(-100)))), maximum(log(input),
       number<TensorRef>(Scalar(std::int64_t(-100)))), Scalar(1)), g);
@@ -547,7 +548,8 @@ namespace {
 constexpr ElementwiseSpec kChebyshevTSpec{&ChebyshevTBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kChebyshevTVjpXSpec{&ChebyshevTBackward::schema_v1, 3};
 
-TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_t_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kChebyshevTVjpXSpec, loops[kChebyshevTVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_t(x, degree, order + std::int64_t(1)), g);
 }
@@ -616,7 +618,8 @@ namespace {
 constexpr ElementwiseSpec kChebyshevUSpec{&ChebyshevUBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kChebyshevUVjpXSpec{&ChebyshevUBackward::schema_v1, 3};
 
-TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_u_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kChebyshevUVjpXSpec, loops[kChebyshevUVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_u(x, degree, order + std::int64_t(1)), g);
 }
@@ -685,7 +688,8 @@ namespace {
 constexpr ElementwiseSpec kChebyshevVSpec{&ChebyshevVBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kChebyshevVVjpXSpec{&ChebyshevVBackward::schema_v1, 3};
 
-TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_v_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kChebyshevVVjpXSpec, loops[kChebyshevVVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_v(x, degree, order + std::int64_t(1)), g);
 }
@@ -754,7 +758,8 @@ namespace {
 constexpr ElementwiseSpec kChebyshevWSpec{&ChebyshevWBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kChebyshevWVjpXSpec{&ChebyshevWBackward::schema_v1, 3};
 
-TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef chebyshev_w_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kChebyshevWVjpXSpec, loops[kChebyshevWVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(chebyshev_w(x, degree, order + std::int64_t(1)), g);
 }
@@ -825,12 +830,12 @@ constexpr ElementwiseSpec kClampMaxSpec{&ClampMaxBackward::schema_v1, 2};
 constexpr ElementwiseSpec kClampMaxVjpInputSpec{&ClampMaxBackward::schema_v1, 3};
 constexpr ElementwiseSpec kClampMaxVjpMaxSpec{&ClampMaxBackward::schema_v1, 3};
 
-TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpInputSpec, loops[kClampMaxVjpInput], {&g, &input, &max})) return fast;
   return where(logical_or(le(input, max), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
+TP_COLD TensorRef clamp_max_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max) {
   if (TensorRef fast = fused(kClampMaxVjpMaxSpec, loops[kClampMaxVjpMax], {&g, &input, &max})) return fast;
   return where(logical_or(le(input, max), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
@@ -938,12 +943,12 @@ constexpr ElementwiseSpec kClampMinSpec{&ClampMinBackward::schema_v1, 2};
 constexpr ElementwiseSpec kClampMinVjpInputSpec{&ClampMinBackward::schema_v1, 3};
 constexpr ElementwiseSpec kClampMinVjpMinSpec{&ClampMinBackward::schema_v1, 3};
 
-TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpInputSpec, loops[kClampMinVjpInput], {&g, &input, &min})) return fast;
   return where(logical_or(ge(input, min), isnan(input)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
+TP_COLD TensorRef clamp_min_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min) {
   if (TensorRef fast = fused(kClampMinVjpMinSpec, loops[kClampMinVjpMin], {&g, &input, &min})) return fast;
   return where(logical_or(ge(input, min), isnan(input)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
@@ -1050,7 +1055,7 @@ namespace {
 constexpr ElementwiseSpec kCopysignSpec{&CopysignBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kCopysignVjpInputSpec{&CopysignBackward::schema_v1, 3};
 
-TensorRef copysign_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef copysign_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kCopysignVjpInputSpec, loops[kCopysignVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(mul(sgn(input), copysign(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
@@ -1165,12 +1170,12 @@ constexpr ElementwiseSpec kDivSpec{&DivBackward::schema_v1, 2, 0, Promote::Float
 constexpr ElementwiseSpec kDivVjpInputSpec{&DivBackward::schema_v1, 2};
 constexpr ElementwiseSpec kDivVjpOtherSpec{&DivBackward::schema_v1, 3};
 
-TensorRef div_vjp_input(const TensorRef& g, const TensorRef& other) {
+TP_COLD TensorRef div_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kDivVjpInputSpec, loops[kDivVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), other)), g);
 }
 
-TensorRef div_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+TP_COLD TensorRef div_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
   if (TensorRef fast = fused(kDivVjpOtherSpec, loops[kDivVjpOther], {&g, &other, &out})) return fast;
   return strong_mul(conj_of(div(neg(out), other)), g);
 }
@@ -1419,12 +1424,12 @@ constexpr ElementwiseSpec kFmaxSpec{&FmaxBackward::schema_v1, 2};
 constexpr ElementwiseSpec kFmaxVjpInputSpec{&FmaxBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFmaxVjpOtherSpec{&FmaxBackward::schema_v1, 3};
 
-TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmax_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpInputSpec, loops[kFmaxVjpInput], {&g, &input, &other})) return fast;
   return where(logical_or(ge(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmax_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmaxVjpOtherSpec, loops[kFmaxVjpOther], {&g, &input, &other})) return fast;
   return where(logical_or(ge(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
@@ -1516,12 +1521,12 @@ constexpr ElementwiseSpec kFminSpec{&FminBackward::schema_v1, 2};
 constexpr ElementwiseSpec kFminVjpInputSpec{&FminBackward::schema_v1, 3};
 constexpr ElementwiseSpec kFminVjpOtherSpec{&FminBackward::schema_v1, 3};
 
-TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmin_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpInputSpec, loops[kFminVjpInput], {&g, &input, &other})) return fast;
   return where(logical_or(le(input, other), isnan(other)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmin_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFminVjpOtherSpec, loops[kFminVjpOther], {&g, &input, &other})) return fast;
   return where(logical_or(le(input, other), isnan(other)), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
@@ -1612,7 +1617,7 @@ namespace {
 constexpr ElementwiseSpec kFmodSpec{&FmodBackward::schema_v1, 2};
 constexpr ElementwiseSpec kFmodVjpOtherSpec{&FmodBackward::schema_v1, 3};
 
-TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef fmod_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kFmodVjpOtherSpec, loops[kFmodVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(trunc(div(input, other))), g);
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/binary_2.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -109,14 +110,14 @@ constexpr ElementwiseSpec kGammaDensitySpec{&GammaDensityBackward::schema_v1, 2,
 constexpr ElementwiseSpec kGammaDensityVjpInputSpec{&GammaDensityBackward::schema_v1, 3};
 constexpr ElementwiseSpec kGammaDensityVjpOtherSpec{&GammaDensityBackward::schema_v1, 3};
 
-TensorRef gamma_density_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+TP_COLD TensorRef gamma_density_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
     std::int64_t order) {
   if (TensorRef fast = fused(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &input, &other},
       {order})) return fast;
   return strong_mul(gamma_density(input, other, order + std::int64_t(1)), g);
 }
 
-TensorRef gamma_density_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+TP_COLD TensorRef gamma_density_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
     std::int64_t order) {
   if (TensorRef fast = fused(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &input, &other},
       {order})) return fast;
@@ -255,7 +256,7 @@ namespace {
 constexpr ElementwiseSpec kHeavisideSpec{&HeavisideBackward::schema_v1, 2};
 constexpr ElementwiseSpec kHeavisideVjpValuesSpec{&HeavisideBackward::schema_v1, 2};
 
-TensorRef heaviside_vjp_values(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef heaviside_vjp_values(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHeavisideVjpValuesSpec, loops[kHeavisideVjpValues], {&g, &input})) return fast;
   return where(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
@@ -366,7 +367,7 @@ namespace {
 constexpr ElementwiseSpec kHermiteHSpec{&HermiteHBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kHermiteHVjpXSpec{&HermiteHBackward::schema_v1, 3};
 
-TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_h_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
   if (TensorRef fast = fused(kHermiteHVjpXSpec, loops[kHermiteHVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_h(x, degree, order + std::int64_t(1)), g);
 }
@@ -435,7 +436,8 @@ namespace {
 constexpr ElementwiseSpec kHermiteHeSpec{&HermiteHeBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kHermiteHeVjpXSpec{&HermiteHeBackward::schema_v1, 3};
 
-TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef hermite_he_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kHermiteHeVjpXSpec, loops[kHermiteHeVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(hermite_he(x, degree, order + std::int64_t(1)), g);
 }
@@ -506,13 +508,13 @@ constexpr ElementwiseSpec kHuberSpec{&HuberBackward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kHuberVjpInputSpec{&HuberBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHuberVjpTargetSpec{&HuberBackward::schema_v1, 3};
 
-TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD TensorRef huber_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
   if (TensorRef fast = fused(kHuberVjpInputSpec, loops[kHuberVjpInput], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(input, target,
       Scalar(1)), mul(sgn(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta)))), g);
 }
 
-TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
+TP_COLD TensorRef huber_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double delta) {
   if (TensorRef fast = fused(kHuberVjpTargetSpec, loops[kHuberVjpTarget], {&g, &input, &target}, {delta})) return fast;
   return strong_mul(where(le(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(delta))), sub(target, input,
       Scalar(1)), mul(neg(sgn(sub(input, target, Scalar(1)))), number<TensorRef>(Scalar(delta)))), g);
@@ -597,13 +599,13 @@ constexpr ElementwiseSpec kHypotSpec{&HypotBackward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kHypotVjpInputSpec{&HypotBackward::schema_v1, 3};
 constexpr ElementwiseSpec kHypotVjpOtherSpec{&HypotBackward::schema_v1, 3};
 
-TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
+TP_COLD TensorRef hypot_vjp_input(const TensorRef& g, const TensorRef& out, const TensorRef& input) {
   if (TensorRef fast = fused(kHypotVjpInputSpec, loops[kHypotVjpInput], {&g, &input, &out})) return fast;
   return where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
       strong_mul(div(input, out), g));
 }
 
-TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
+TP_COLD TensorRef hypot_vjp_other(const TensorRef& g, const TensorRef& out, const TensorRef& other) {
   if (TensorRef fast = fused(kHypotVjpOtherSpec, loops[kHypotVjpOther], {&g, &other, &out})) return fast;
   return where(eq(out, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
       strong_mul(div(other, out), g));
@@ -729,12 +731,12 @@ constexpr ElementwiseSpec kIgammaSpec{&IgammaBackward::schema_v1, 2, 0, Promote:
 constexpr ElementwiseSpec kIgammaVjpInputSpec{&IgammaBackward::schema_v1, 3};
 constexpr ElementwiseSpec kIgammaVjpOtherSpec{&IgammaBackward::schema_v1, 3};
 
-TensorRef igamma_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammaVjpInputSpec, loops[kIgammaVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(igamma_order(input, other, std::int64_t(1)), g);
 }
 
-TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igamma_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammaVjpOtherSpec, loops[kIgammaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other), other,
       Scalar(1)), lgamma(input), Scalar(1))), g);
@@ -856,14 +858,14 @@ constexpr ElementwiseSpec kIgammaOrderSpec{&IgammaOrderBackward::schema_v1, 2, 0
 constexpr ElementwiseSpec kIgammaOrderVjpInputSpec{&IgammaOrderBackward::schema_v1, 3};
 constexpr ElementwiseSpec kIgammaOrderVjpOtherSpec{&IgammaOrderBackward::schema_v1, 3};
 
-TensorRef igamma_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+TP_COLD TensorRef igamma_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
     std::int64_t order) {
   if (TensorRef fast = fused(kIgammaOrderVjpInputSpec, loops[kIgammaOrderVjpInput], {&g, &input, &other},
       {order})) return fast;
   return strong_mul(igamma_order(input, other, order + std::int64_t(1)), g);
 }
 
-TensorRef igamma_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+TP_COLD TensorRef igamma_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
     std::int64_t order) {
   if (TensorRef fast = fused(kIgammaOrderVjpOtherSpec, loops[kIgammaOrderVjpOther], {&g, &input, &other},
       {order})) return fast;
@@ -952,12 +954,12 @@ constexpr ElementwiseSpec kIgammacSpec{&IgammacBackward::schema_v1, 2, 0, Promot
 constexpr ElementwiseSpec kIgammacVjpInputSpec{&IgammacBackward::schema_v1, 3};
 constexpr ElementwiseSpec kIgammacVjpOtherSpec{&IgammacBackward::schema_v1, 3};
 
-TensorRef igammac_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammacVjpInputSpec, loops[kIgammacVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(neg(igamma_order(input, other, std::int64_t(1))), g);
 }
 
-TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef igammac_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kIgammacVjpOtherSpec, loops[kIgammacVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(exp(sub(sub(xlogy(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other),
       other, Scalar(1)), lgamma(input), Scalar(1)))), g);
@@ -1077,7 +1079,8 @@ namespace {
 constexpr ElementwiseSpec kLaguerreLSpec{&LaguerreLBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLaguerreLVjpXSpec{&LaguerreLBackward::schema_v1, 3};
 
-TensorRef laguerre_l_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef laguerre_l_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kLaguerreLVjpXSpec, loops[kLaguerreLVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(laguerre_l(x, degree, order + std::int64_t(1)), g);
 }
@@ -1199,12 +1202,12 @@ constexpr ElementwiseSpec kLdexpVjpInputSpec{&LdexpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLdexpVjpOtherSpec{&LdexpBackward::schema_v1, 3};
 constexpr ElementwiseSpec kLdexpVjpsSpec{&LdexpBackward::schema_v1, 3};
 
-TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
+TP_COLD TensorRef ldexp_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kLdexpVjpInputSpec, loops[kLdexpVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(exp2(other)), g);
 }
 
-TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+TP_COLD TensorRef ldexp_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kLdexpVjpOtherSpec, loops[kLdexpVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(conj_of(mul(mul(number<TensorRef>(Scalar(0.6931471805599453)), exp2(other)), input)), g);
 }
@@ -1331,7 +1334,8 @@ namespace {
 constexpr ElementwiseSpec kLegendrePSpec{&LegendrePBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kLegendrePVjpXSpec{&LegendrePBackward::schema_v1, 3};
 
-TensorRef legendre_p_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree, std::int64_t order) {
+TP_COLD TensorRef legendre_p_vjp_x(const TensorRef& g, const TensorRef& x, const TensorRef& degree,
+    std::int64_t order) {
   if (TensorRef fast = fused(kLegendrePVjpXSpec, loops[kLegendrePVjpX], {&g, &x, &degree}, {order})) return fast;
   return strong_mul(legendre_p(x, degree, order + std::int64_t(1)), g);
 }
@@ -1402,14 +1406,14 @@ constexpr ElementwiseSpec kLogaddexpSpec{&LogaddexpBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kLogaddexpVjpInputSpec{&LogaddexpBackward::schema_v1, 3};
 constexpr ElementwiseSpec kLogaddexpVjpOtherSpec{&LogaddexpBackward::schema_v1, 3};
 
-TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexpVjpInputSpec, loops[kLogaddexpVjpInput], {&g, &input, &other})) return fast;
   return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
       mul(conj_of(number<TensorRef>(Scalar(0.5))), g)), strong_mul(conj_of(sigmoid(sub(input, other, Scalar(1)))), g));
 }
 
-TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexpVjpOtherSpec, loops[kLogaddexpVjpOther], {&g, &input, &other})) return fast;
   return where(logical_and(isinf(input), eq(input, other)), where(lt(real(input),
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -1508,7 +1512,7 @@ constexpr ElementwiseSpec kLogaddexp2Spec{&Logaddexp2Backward::schema_v1, 2, 0, 
 constexpr ElementwiseSpec kLogaddexp2VjpInputSpec{&Logaddexp2Backward::schema_v1, 3};
 constexpr ElementwiseSpec kLogaddexp2VjpOtherSpec{&Logaddexp2Backward::schema_v1, 3};
 
-TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexp2VjpInputSpec, loops[kLogaddexp2VjpInput], {&g, &input, &other})) return fast;
   return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -1516,7 +1520,7 @@ TensorRef logaddexp2_vjp_input(const TensorRef& g, const TensorRef& input, const
       number<TensorRef>(Scalar(0.6931471805599453)))), g));
 }
 
-TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef logaddexp2_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kLogaddexp2VjpOtherSpec, loops[kLogaddexp2VjpOther], {&g, &input, &other})) return fast;
   return where(logical_and(isinf(input), eq(input, other)), where(lt(input,
       number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),

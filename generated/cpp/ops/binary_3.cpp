@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/binary_3.h"
 #include "transforms/rules.h"
 #include "kernels/quantile.h"
 
@@ -103,13 +104,13 @@ constexpr ElementwiseSpec kMaximumSpec{&MaximumBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
 
-TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
   return where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
-TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+TP_COLD TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
   return where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       mul(number<TensorRef>(Scalar(0.5)), g), g));
@@ -202,13 +203,13 @@ constexpr ElementwiseSpec kMinimumSpec{&MinimumBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
 constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
 
-TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
   return where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       mul(number<TensorRef>(Scalar(0.5)), g), g));
 }
 
-TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+TP_COLD TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
   if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
   return where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
       mul(number<TensorRef>(Scalar(0.5)), g), g));
@@ -301,12 +302,12 @@ constexpr ElementwiseSpec kMulSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpInputSpec{&MulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kMulVjpOtherSpec{&MulBackward::schema_v1, 2};
 
-TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+TP_COLD TensorRef mul_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kMulVjpInputSpec, loops[kMulVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(other), g);
 }
 
-TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef mul_vjp_other(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kMulVjpOtherSpec, loops[kMulVjpOther], {&g, &input})) return fast;
   return strong_mul(conj_of(input), g);
 }
@@ -424,7 +425,7 @@ namespace {
 constexpr ElementwiseSpec kNextafterWideSpec{&NextafterWideBackward::schema_v1, 2, 0, Promote::Float};
 constexpr ElementwiseSpec kNextafterWideVjpInputSpec{&NextafterWideBackward::schema_v1, 3};
 
-TensorRef nextafter_wide_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef nextafter_wide_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kNextafterWideVjpInputSpec, loops[kNextafterWideVjpInput], {&g, &input,
       &other})) return fast;
   return where(eq(input, other), number<TensorRef>(Scalar(std::int64_t(0))), g);
@@ -523,14 +524,14 @@ constexpr ElementwiseSpec kPowSpec{&PowBackward::schema_v1, 2};
 constexpr ElementwiseSpec kPowVjpInputSpec{&PowBackward::schema_v1, 3};
 constexpr ElementwiseSpec kPowVjpExponentSpec{&PowBackward::schema_v1, 4};
 
-TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
+TP_COLD TensorRef pow_vjp_input(const TensorRef& g, const TensorRef& exponent, const TensorRef& input) {
   if (TensorRef fast = fused(kPowVjpInputSpec, loops[kPowVjpInput], {&g, &input, &exponent})) return fast;
   return where(eq(exponent, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
       strong_mul(conj_of(mul(exponent, pow(input, sub(exponent, number<TensorRef>(Scalar(std::int64_t(1))),
       Scalar(1))))), g));
 }
 
-TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
+TP_COLD TensorRef pow_vjp_exponent(const TensorRef& g, const TensorRef& input, const TensorRef& out,
     const TensorRef& exponent) {
   if (TensorRef fast = fused(kPowVjpExponentSpec, loops[kPowVjpExponent], {&g, &input, &exponent, &out})) return fast;
   return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), logical_or(eq(out,
@@ -658,7 +659,7 @@ namespace {
 constexpr ElementwiseSpec kRemainderSpec{&RemainderBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRemainderVjpOtherSpec{&RemainderBackward::schema_v1, 3};
 
-TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef remainder_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kRemainderVjpOtherSpec, loops[kRemainderVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(neg(floor(div(input, other))), g);
 }
@@ -775,7 +776,7 @@ namespace {
 constexpr ElementwiseSpec kRsubSpec{&RsubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kRsubVjpInputSpec{&RsubBackward::schema_v1, 1};
 
-TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
+TP_COLD TensorRef rsub_vjp_input(const TensorRef& g, const Scalar& alpha) {
   if (TensorRef fast = fused(kRsubVjpInputSpec, loops[kRsubVjpInput], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
@@ -849,14 +850,16 @@ constexpr ElementwiseSpec kSmoothL1Spec{&SmoothL1Backward::schema_v1, 2, 0, Prom
 constexpr ElementwiseSpec kSmoothL1VjpInputSpec{&SmoothL1Backward::schema_v1, 3};
 constexpr ElementwiseSpec kSmoothL1VjpTargetSpec{&SmoothL1Backward::schema_v1, 3};
 
-TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD TensorRef smooth_l1_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target,
+    double beta) {
   if (TensorRef fast = fused(kSmoothL1VjpInputSpec, loops[kSmoothL1VjpInput], {&g, &input, &target},
       {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(input,
       target, Scalar(1)), number<TensorRef>(Scalar(beta))), sgn(sub(input, target, Scalar(1)))), g);
 }
 
-TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target, double beta) {
+TP_COLD TensorRef smooth_l1_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target,
+    double beta) {
   if (TensorRef fast = fused(kSmoothL1VjpTargetSpec, loops[kSmoothL1VjpTarget], {&g, &input, &target},
       {beta})) return fast;
   return strong_mul(where(lt(abs(sub(input, target, Scalar(1))), number<TensorRef>(Scalar(beta))), div(sub(target,
@@ -943,13 +946,13 @@ constexpr ElementwiseSpec kSquaredDifferenceSpec{&SquaredDifferenceBackward::sch
 constexpr ElementwiseSpec kSquaredDifferenceVjpInputSpec{&SquaredDifferenceBackward::schema_v1, 3};
 constexpr ElementwiseSpec kSquaredDifferenceVjpTargetSpec{&SquaredDifferenceBackward::schema_v1, 3};
 
-TensorRef squared_difference_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef squared_difference_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
   if (TensorRef fast = fused(kSquaredDifferenceVjpInputSpec, loops[kSquaredDifferenceVjpInput], {&g, &input,
       &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), sub(input, target, Scalar(1))), g);
 }
 
-TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
+TP_COLD TensorRef squared_difference_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& target) {
   if (TensorRef fast = fused(kSquaredDifferenceVjpTargetSpec, loops[kSquaredDifferenceVjpTarget], {&g, &input,
       &target})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(std::int64_t(-2))), sub(input, target, Scalar(1))), g);
@@ -1033,12 +1036,12 @@ constexpr ElementwiseSpec kStrongMulSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpInputSpec{&StrongMulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kStrongMulVjpOtherSpec{&StrongMulBackward::schema_v1, 2};
 
-TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) {
+TP_COLD TensorRef strong_mul_vjp_input(const TensorRef& g, const TensorRef& other) {
   if (TensorRef fast = fused(kStrongMulVjpInputSpec, loops[kStrongMulVjpInput], {&g, &other})) return fast;
   return strong_mul(conj_of(other), g);
 }
 
-TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef strong_mul_vjp_other(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kStrongMulVjpOtherSpec, loops[kStrongMulVjpOther], {&g, &input})) return fast;
   return strong_mul(conj_of(input), g);
 }
@@ -1114,7 +1117,7 @@ namespace {
 constexpr ElementwiseSpec kSubSpec{&SubBackward::schema_v1, 2};
 constexpr ElementwiseSpec kSubVjpOtherSpec{&SubBackward::schema_v1, 1};
 
-TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
+TP_COLD TensorRef sub_vjp_other(const TensorRef& g, const Scalar& alpha) {
   if (TensorRef fast = fused(kSubVjpOtherSpec, loops[kSubVjpOther], {&g}, {alpha})) return fast;
   return strong_mul(conj_of(number<TensorRef>(Scalar(-alpha.to_double()))), g);
 }
@@ -1231,14 +1234,14 @@ constexpr ElementwiseSpec kXlog1pySpec{&Xlog1pyBackward::schema_v1, 2, 0, Promot
 constexpr ElementwiseSpec kXlog1pyVjpInputSpec{&Xlog1pyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlog1pyVjpOtherSpec{&Xlog1pyBackward::schema_v1, 3};
 
-TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlog1py_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlog1pyVjpInputSpec, loops[kXlog1pyVjpInput], {&g, &input, &other})) return fast;
   return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(-1))))), number<TensorRef>(Scalar(std::int64_t(0))),
       strong_mul(log1p(other), g));
 }
 
-TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlog1py_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlog1pyVjpOtherSpec, loops[kXlog1pyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, add(number<TensorRef>(Scalar(std::int64_t(1))), other, Scalar(1))), g);
 }
@@ -1317,14 +1320,14 @@ constexpr ElementwiseSpec kXlogySpec{&XlogyBackward::schema_v1, 2, 0, Promote::F
 constexpr ElementwiseSpec kXlogyVjpInputSpec{&XlogyBackward::schema_v1, 3};
 constexpr ElementwiseSpec kXlogyVjpOtherSpec{&XlogyBackward::schema_v1, 3};
 
-TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlogyVjpInputSpec, loops[kXlogyVjpInput], {&g, &input, &other})) return fast;
   return where(logical_and(eq(input, number<TensorRef>(Scalar(std::int64_t(0)))), le(other,
       number<TensorRef>(Scalar(std::int64_t(0))))), number<TensorRef>(Scalar(std::int64_t(0))), strong_mul(log(other),
       g));
 }
 
-TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef xlogy_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kXlogyVjpOtherSpec, loops[kXlogyVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(div(input, other), g);
 }
@@ -1445,12 +1448,12 @@ constexpr ElementwiseSpec kZetaSpec{&ZetaBackward::schema_v1, 2, 0, Promote::Flo
 constexpr ElementwiseSpec kZetaVjpInputSpec{&ZetaBackward::schema_v1, 3};
 constexpr ElementwiseSpec kZetaVjpOtherSpec{&ZetaBackward::schema_v1, 3};
 
-TensorRef zeta_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef zeta_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kZetaVjpInputSpec, loops[kZetaVjpInput], {&g, &input, &other})) return fast;
   return strong_mul(zeta_order(input, other, std::int64_t(1)), g);
 }
 
-TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+TP_COLD TensorRef zeta_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
   if (TensorRef fast = fused(kZetaVjpOtherSpec, loops[kZetaVjpOther], {&g, &input, &other})) return fast;
   return strong_mul(mul(neg(input), zeta(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other)), g);
 }
@@ -1542,13 +1545,15 @@ constexpr ElementwiseSpec kZetaOrderSpec{&ZetaOrderBackward::schema_v1, 2, 0, Pr
 constexpr ElementwiseSpec kZetaOrderVjpInputSpec{&ZetaOrderBackward::schema_v1, 3};
 constexpr ElementwiseSpec kZetaOrderVjpOtherSpec{&ZetaOrderBackward::schema_v1, 3};
 
-TensorRef zeta_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other, std::int64_t order) {
+TP_COLD TensorRef zeta_order_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
   if (TensorRef fast = fused(kZetaOrderVjpInputSpec, loops[kZetaOrderVjpInput], {&g, &input, &other},
       {order})) return fast;
   return strong_mul(zeta_order(input, other, order + std::int64_t(1)), g);
 }
 
-TensorRef zeta_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other, std::int64_t order) {
+TP_COLD TensorRef zeta_order_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
   if (TensorRef fast = fused(kZetaOrderVjpOtherSpec, loops[kZetaOrderVjpOther], {&g, &input, &other},
       {order})) return fast;
   return strong_mul(sub(mul(neg(input), zeta_order(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),

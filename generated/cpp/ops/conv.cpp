@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/conv.h"
 #include "transforms/rules.h"
 #include "kernels/conv.h"
 

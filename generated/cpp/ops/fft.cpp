@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/fft.h"
 #include "transforms/rules.h"
 #include "kernels/fft.h"
 

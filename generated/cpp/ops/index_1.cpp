@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/index_1.h"
 #include "transforms/rules.h"
 #include "kernels/backward.h"
 #include "kernels/index.h"

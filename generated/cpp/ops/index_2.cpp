@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/index_2.h"
 #include "transforms/rules.h"
 #include "kernels/index.h"
 #include "kernels/places.h"

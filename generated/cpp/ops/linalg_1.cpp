@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/linalg_1.h"
 #include "transforms/rules.h"
 #include "kernels/distance.h"
 #include "kernels/linalg.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/linalg_2.h"
 #include "transforms/rules.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"

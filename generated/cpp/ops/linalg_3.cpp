@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/linalg_3.h"
 #include "transforms/rules.h"
 #include "kernels/distance.h"
 #include "kernels/linalg.h"

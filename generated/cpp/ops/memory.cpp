@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/memory.h"
 #include "transforms/rules.h"
 #include "kernels/copy.h"
 #include "kernels/float_parts.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/nn_1.h"
 #include "transforms/rules.h"
 #include "kernels/pool.h"
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/nn_2.h"
 #include "transforms/rules.h"
 #include "kernels/losses.h"
 #include "kernels/softmax.h"

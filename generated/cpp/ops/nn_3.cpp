@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/nn_3.h"
 #include "transforms/rules.h"
 #include "kernels/attention.h"
 #include "kernels/losses.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/nn_4.h"
 #include "transforms/rules.h"
 #include "kernels/resample.h"
 #include "kernels/softmax.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/random.h"
 #include "transforms/rules.h"
 #include "kernels/random.h"
 

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/reduction_1.h"
 #include "transforms/rules.h"
 #include "kernels/reduce.h"
 #include "kernels/search.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/scan.h"
 #include "transforms/rules.h"
 #include "kernels/recurrence.h"
 #include "kernels/scan.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/shape.h"
 #include "transforms/rules.h"
 #include "kernels/shape.h"
 #include "ops/recursion.h"

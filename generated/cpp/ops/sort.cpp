@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/sort.h"
 #include "transforms/rules.h"
 #include "kernels/places.h"
 #include "kernels/search.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/ternary.h"
 #include "transforms/rules.h"
 #include "kernels/number.h"
 
@@ -96,12 +97,12 @@ constexpr ElementwiseSpec kAddcdivSpec{&AddcdivBackward::schema_v1, 3, 0, Promot
 constexpr ElementwiseSpec kAddcdivVjpTensor1Spec{&AddcdivBackward::schema_v1, 2};
 constexpr ElementwiseSpec kAddcdivVjpTensor2Spec{&AddcdivBackward::schema_v1, 3};
 
-TensorRef addcdiv_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+TP_COLD TensorRef addcdiv_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
   if (TensorRef fast = fused(kAddcdivVjpTensor1Spec, loops[kAddcdivVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(value), tensor2)), g);
 }
 
-TensorRef addcdiv_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const TensorRef& tensor2,
+TP_COLD TensorRef addcdiv_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const TensorRef& tensor2,
     const Scalar& value) {
   if (TensorRef fast = fused(kAddcdivVjpTensor2Spec, loops[kAddcdivVjpTensor2], {&g, &tensor1, &tensor2},
       {value})) return fast;
@@ -254,12 +255,12 @@ constexpr ElementwiseSpec kAddcmulSpec{&AddcmulBackward::schema_v1, 3};
 constexpr ElementwiseSpec kAddcmulVjpTensor1Spec{&AddcmulBackward::schema_v1, 2};
 constexpr ElementwiseSpec kAddcmulVjpTensor2Spec{&AddcmulBackward::schema_v1, 2};
 
-TensorRef addcmul_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
+TP_COLD TensorRef addcmul_vjp_tensor1(const TensorRef& g, const TensorRef& tensor2, const Scalar& value) {
   if (TensorRef fast = fused(kAddcmulVjpTensor1Spec, loops[kAddcmulVjpTensor1], {&g, &tensor2}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor2)), g);
 }
 
-TensorRef addcmul_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const Scalar& value) {
+TP_COLD TensorRef addcmul_vjp_tensor2(const TensorRef& g, const TensorRef& tensor1, const Scalar& value) {
   if (TensorRef fast = fused(kAddcmulVjpTensor2Spec, loops[kAddcmulVjpTensor2], {&g, &tensor1}, {value})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(value), tensor1)), g);
 }
@@ -408,7 +409,7 @@ constexpr ElementwiseSpec kBceLogitsWeightedVjpTargetSpec{&BceLogitsWeightedBack
 constexpr ElementwiseSpec kBceLogitsWeightedVjpPosWeightSpec{&BceLogitsWeightedBackward::schema_v1, 3};
 constexpr ElementwiseSpec kBceLogitsWeightedVjpsSpec{&BceLogitsWeightedBackward::schema_v1, 4};
 
-TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
+TP_COLD TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& target, const TensorRef& input,
     const TensorRef& pos_weight) {
   if (TensorRef fast = fused(kBceLogitsWeightedVjpInputSpec, loops[kBceLogitsWeightedVjpInput], {&g, &input, &target,
       &pos_weight})) return fast;
@@ -417,14 +418,16 @@ TensorRef bce_logits_weighted_vjp_input(const TensorRef& g, const TensorRef& tar
       Scalar(1)), target), Scalar(1))), Scalar(1)), g);
 }
 
-TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& input, const TensorRef& pos_weight) {
+TP_COLD TensorRef bce_logits_weighted_vjp_target(const TensorRef& g, const TensorRef& input,
+    const TensorRef& pos_weight) {
   if (TensorRef fast = fused(kBceLogitsWeightedVjpTargetSpec, loops[kBceLogitsWeightedVjpTarget], {&g, &input,
       &pos_weight})) return fast;
   return strong_mul(sub(neg(input), mul(sub(pos_weight, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)),
       logsigmoid(input)), Scalar(1)), g);
 }
 
-TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef& target, const TensorRef& input) {
+TP_COLD TensorRef bce_logits_weighted_vjp_pos_weight(const TensorRef& g, const TensorRef& target,
+    const TensorRef& input) {
   if (TensorRef fast = fused(kBceLogitsWeightedVjpPosWeightSpec, loops[kBceLogitsWeightedVjpPosWeight], {&g, &input,
       &target})) return fast;
   return strong_mul(mul(neg(target), logsigmoid(input)), g);
@@ -539,14 +542,14 @@ constexpr ElementwiseSpec kClampBetweenVjpInputSpec{&ClampBetweenBackward::schem
 constexpr ElementwiseSpec kClampBetweenVjpMinSpec{&ClampBetweenBackward::schema_v1, 4};
 constexpr ElementwiseSpec kClampBetweenVjpMaxSpec{&ClampBetweenBackward::schema_v1, 4};
 
-TensorRef clamp_between_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min,
+TP_COLD TensorRef clamp_between_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   if (TensorRef fast = fused(kClampBetweenVjpInputSpec, loops[kClampBetweenVjpInput], {&g, &input, &min,
       &max})) return fast;
   return where(logical_and(ge(input, min), le(input, max)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min,
+TP_COLD TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, const TensorRef& min,
     const TensorRef& max) {
   if (TensorRef fast = fused(kClampBetweenVjpMinSpec, loops[kClampBetweenVjpMin], {&g, &input, &min,
       &max})) return fast;
@@ -554,7 +557,7 @@ TensorRef clamp_between_vjp_min(const TensorRef& g, const TensorRef& input, cons
       number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max,
+TP_COLD TensorRef clamp_between_vjp_max(const TensorRef& g, const TensorRef& input, const TensorRef& max,
     const TensorRef& min) {
   if (TensorRef fast = fused(kClampBetweenVjpMaxSpec, loops[kClampBetweenVjpMax], {&g, &input, &min,
       &max})) return fast;
@@ -656,17 +659,17 @@ constexpr ElementwiseSpec kLerpVjpInputSpec{&LerpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLerpVjpEndSpec{&LerpBackward::schema_v1, 2};
 constexpr ElementwiseSpec kLerpVjpWeightSpec{&LerpBackward::schema_v1, 3};
 
-TensorRef lerp_vjp_input(const TensorRef& g, const TensorRef& weight) {
+TP_COLD TensorRef lerp_vjp_input(const TensorRef& g, const TensorRef& weight) {
   if (TensorRef fast = fused(kLerpVjpInputSpec, loops[kLerpVjpInput], {&g, &weight})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), weight, Scalar(1))), g);
 }
 
-TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) {
+TP_COLD TensorRef lerp_vjp_end(const TensorRef& g, const TensorRef& weight) {
   if (TensorRef fast = fused(kLerpVjpEndSpec, loops[kLerpVjpEnd], {&g, &weight})) return fast;
   return strong_mul(conj_of(weight), g);
 }
 
-TensorRef lerp_vjp_weight(const TensorRef& g, const TensorRef& end, const TensorRef& input) {
+TP_COLD TensorRef lerp_vjp_weight(const TensorRef& g, const TensorRef& end, const TensorRef& input) {
   if (TensorRef fast = fused(kLerpVjpWeightSpec, loops[kLerpVjpWeight], {&g, &input, &end})) return fast;
   return strong_mul(conj_of(sub(end, input, Scalar(1))), g);
 }
@@ -803,12 +806,12 @@ constexpr ElementwiseSpec kMaskedFillSpec{&MaskedFillBackward::schema_v1, 3, 2};
 constexpr ElementwiseSpec kMaskedFillVjpInputSpec{&MaskedFillBackward::schema_v1, 2, 2};
 constexpr ElementwiseSpec kMaskedFillVjpValueSpec{&MaskedFillBackward::schema_v1, 2, 2};
 
-TensorRef masked_fill_vjp_input(const TensorRef& g, const TensorRef& mask) {
+TP_COLD TensorRef masked_fill_vjp_input(const TensorRef& g, const TensorRef& mask) {
   if (TensorRef fast = fused(kMaskedFillVjpInputSpec, loops[kMaskedFillVjpInput], {&g, &mask})) return fast;
   return where(mask, number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
 
-TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
+TP_COLD TensorRef masked_fill_vjp_value(const TensorRef& g, const TensorRef& mask) {
   if (TensorRef fast = fused(kMaskedFillVjpValueSpec, loops[kMaskedFillVjpValue], {&g, &mask})) return fast;
   return where(mask, g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
@@ -918,12 +921,12 @@ constexpr ElementwiseSpec kWhereSpec{&WhereBackward::schema_v1, 3, 1};
 constexpr ElementwiseSpec kWhereVjpInputSpec{&WhereBackward::schema_v1, 2, 2};
 constexpr ElementwiseSpec kWhereVjpOtherSpec{&WhereBackward::schema_v1, 2, 2};
 
-TensorRef where_vjp_input(const TensorRef& g, const TensorRef& condition) {
+TP_COLD TensorRef where_vjp_input(const TensorRef& g, const TensorRef& condition) {
   if (TensorRef fast = fused(kWhereVjpInputSpec, loops[kWhereVjpInput], {&g, &condition})) return fast;
   return where(condition, g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
 
-TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
+TP_COLD TensorRef where_vjp_other(const TensorRef& g, const TensorRef& condition) {
   if (TensorRef fast = fused(kWhereVjpOtherSpec, loops[kWhereVjpOther], {&g, &condition})) return fast;
   return where(condition, number<TensorRef>(Scalar(std::int64_t(0))), g);
 }

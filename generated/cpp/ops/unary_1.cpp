@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/unary_1.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -94,7 +95,7 @@ namespace {
 constexpr ElementwiseSpec kAbsSpec{&AbsBackward::schema_v1, 1, 0, Promote::Common, OutKind::Real};
 constexpr ElementwiseSpec kAbsVjpInputSpec{&AbsBackward::schema_v1, 2};
 
-TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef abs_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAbsVjpInputSpec, loops[kAbsVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(conj(sgn(input))), g);
 }
@@ -197,7 +198,7 @@ namespace {
 constexpr ElementwiseSpec kAcosSpec{&AcosBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAcosVjpInputSpec{&AcosBackward::schema_v1, 2};
 
-TensorRef acos_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef acos_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAcosVjpInputSpec, loops[kAcosVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(neg(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))))), g);
@@ -301,7 +302,7 @@ namespace {
 constexpr ElementwiseSpec kAcoshSpec{&AcoshBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAcoshVjpInputSpec{&AcoshBackward::schema_v1, 2};
 
-TensorRef acosh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef acosh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAcoshVjpInputSpec, loops[kAcoshVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(rsqrt(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))),
       rsqrt(add(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))))), g);
@@ -405,7 +406,7 @@ namespace {
 constexpr ElementwiseSpec kAiryAiSpec{&AiryAiBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAiryAiVjpInputSpec{&AiryAiBackward::schema_v1, 2};
 
-TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef airy_ai_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAiryAiVjpInputSpec, loops[kAiryAiVjpInput], {&g, &input})) return fast;
   return strong_mul(airy_ai_prime(input), g);
 }
@@ -468,7 +469,7 @@ namespace {
 constexpr ElementwiseSpec kAiryAiPrimeSpec{&AiryAiPrimeBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAiryAiPrimeVjpInputSpec{&AiryAiPrimeBackward::schema_v1, 2};
 
-TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef airy_ai_prime_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAiryAiPrimeVjpInputSpec, loops[kAiryAiPrimeVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(input, airy_ai(input)), g);
 }
@@ -610,7 +611,7 @@ namespace {
 constexpr ElementwiseSpec kAsinSpec{&AsinBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAsinVjpInputSpec{&AsinBackward::schema_v1, 2};
 
-TensorRef asin_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef asin_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAsinVjpInputSpec, loops[kAsinVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(rsqrt(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1))))), g);
@@ -714,7 +715,7 @@ namespace {
 constexpr ElementwiseSpec kAsinhSpec{&AsinhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAsinhVjpInputSpec{&AsinhBackward::schema_v1, 2};
 
-TensorRef asinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef asinh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAsinhVjpInputSpec, loops[kAsinhVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(rsqrt(add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
 }
@@ -817,7 +818,7 @@ namespace {
 constexpr ElementwiseSpec kAtanSpec{&AtanBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAtanVjpInputSpec{&AtanBackward::schema_v1, 2};
 
-TensorRef atan_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef atan_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAtanVjpInputSpec, loops[kAtanVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       add(number<TensorRef>(Scalar(std::int64_t(1))), square(input), Scalar(1)))), g);
@@ -921,7 +922,7 @@ namespace {
 constexpr ElementwiseSpec kAtanhSpec{&AtanhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kAtanhVjpInputSpec{&AtanhBackward::schema_v1, 2};
 
-TensorRef atanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef atanh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kAtanhVjpInputSpec, loops[kAtanhVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)),
@@ -1026,7 +1027,7 @@ namespace {
 constexpr ElementwiseSpec kBesselJ0Spec{&BesselJ0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kBesselJ0VjpInputSpec{&BesselJ0Backward::schema_v1, 2};
 
-TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBesselJ0VjpInputSpec, loops[kBesselJ0VjpInput], {&g, &input})) return fast;
   return strong_mul(neg(bessel_j1(input)), g);
 }
@@ -1089,7 +1090,7 @@ namespace {
 constexpr ElementwiseSpec kBesselJ1Spec{&BesselJ1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kBesselJ1VjpInputSpec{&BesselJ1Backward::schema_v1, 2};
 
-TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bessel_j1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBesselJ1VjpInputSpec, loops[kBesselJ1VjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), sub(mul(square(input), sub(number<TensorRef>(Scalar(0.013020833333333334)),
@@ -1156,7 +1157,7 @@ namespace {
 constexpr ElementwiseSpec kBesselY0Spec{&BesselY0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kBesselY0VjpInputSpec{&BesselY0Backward::schema_v1, 2};
 
-TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bessel_y0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBesselY0VjpInputSpec, loops[kBesselY0VjpInput], {&g, &input})) return fast;
   return strong_mul(neg(bessel_y1(input)), g);
 }
@@ -1219,7 +1220,7 @@ namespace {
 constexpr ElementwiseSpec kBesselY1Spec{&BesselY1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kBesselY1VjpInputSpec{&BesselY1Backward::schema_v1, 2};
 
-TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef bessel_y1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kBesselY1VjpInputSpec, loops[kBesselY1VjpInput], {&g, &input})) return fast;
   return strong_mul(sub(bessel_y0(input), div(bessel_y1(input), input), Scalar(1)), g);
 }
@@ -1367,7 +1368,7 @@ namespace {
 constexpr ElementwiseSpec kCeluSpec{&CeluBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCeluVjpInputSpec{&CeluBackward::schema_v1, 2};
 
-TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+TP_COLD TensorRef celu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
   if (TensorRef fast = fused(kCeluVjpInputSpec, loops[kCeluVjpInput], {&g, &input}, {alpha})) return fast;
   return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, strong_mul(exp(div(input,
       number<TensorRef>(Scalar(alpha)))), g));
@@ -1517,7 +1518,7 @@ namespace {
 constexpr ElementwiseSpec kCosSpec{&CosBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCosVjpInputSpec{&CosBackward::schema_v1, 2};
 
-TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef cos_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kCosVjpInputSpec, loops[kCosVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(neg(sin(input))), g);
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/unary_2.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -103,7 +104,7 @@ namespace {
 constexpr ElementwiseSpec kCoshSpec{&CoshBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCoshVjpInputSpec{&CoshBackward::schema_v1, 2};
 
-TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef cosh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kCoshVjpInputSpec, loops[kCoshVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(sinh(input)), g);
 }
@@ -206,7 +207,7 @@ namespace {
 constexpr ElementwiseSpec kCubicWeightSpec{&CubicWeightBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kCubicWeightVjpInputSpec{&CubicWeightBackward::schema_v1, 2};
 
-TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef cubic_weight_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kCubicWeightVjpInputSpec, loops[kCubicWeightVjpInput], {&g, &input})) return fast;
   return where(le(abs(input), number<TensorRef>(Scalar(std::int64_t(1)))),
       strong_mul(add(mul(mul(number<TensorRef>(Scalar(1.25)), sgn(input)), square(input)),
@@ -281,7 +282,7 @@ namespace {
 constexpr ElementwiseSpec kDeg2radSpec{&Deg2radBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kDeg2radVjpInputSpec{&Deg2radBackward::schema_v1, 1};
 
-TensorRef deg2rad_vjp_input(const TensorRef& g) {
+TP_COLD TensorRef deg2rad_vjp_input(const TensorRef& g) {
   if (TensorRef fast = fused(kDeg2radVjpInputSpec, loops[kDeg2radVjpInput], {&g})) return fast;
   return mul(number<TensorRef>(Scalar(0.017453292519943295)), g);
 }
@@ -382,7 +383,7 @@ namespace {
 constexpr ElementwiseSpec kDigammaSpec{&DigammaBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kDigammaVjpInputSpec{&DigammaBackward::schema_v1, 2};
 
-TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef digamma_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kDigammaVjpInputSpec, loops[kDigammaVjpInput], {&g, &input})) return fast;
   return strong_mul(polygamma(std::int64_t(1), input), g);
 }
@@ -485,7 +486,7 @@ namespace {
 constexpr ElementwiseSpec kEluSpec{&EluBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kEluVjpInputSpec{&EluBackward::schema_v1, 2};
 
-TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
+TP_COLD TensorRef elu_vjp_input(const TensorRef& g, const TensorRef& input, double alpha) {
   if (TensorRef fast = fused(kEluVjpInputSpec, loops[kEluVjpInput], {&g, &input}, {alpha})) return fast;
   return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, strong_mul(mul(exp(input),
       number<TensorRef>(Scalar(alpha))), g));
@@ -581,7 +582,7 @@ namespace {
 constexpr ElementwiseSpec kEntrSpec{&EntrBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kEntrVjpInputSpec{&EntrBackward::schema_v1, 2};
 
-TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef entr_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kEntrVjpInputSpec, loops[kEntrVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(neg(log(input)), number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), g);
 }
@@ -644,7 +645,7 @@ namespace {
 constexpr ElementwiseSpec kErfSpec{&ErfBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kErfVjpInputSpec{&ErfBackward::schema_v1, 2};
 
-TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef erf_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kErfVjpInputSpec, loops[kErfVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(1.1283791670955126)), exp(neg(square(input)))), g);
 }
@@ -747,7 +748,7 @@ namespace {
 constexpr ElementwiseSpec kErfcSpec{&ErfcBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kErfcVjpInputSpec{&ErfcBackward::schema_v1, 2};
 
-TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef erfc_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kErfcVjpInputSpec, loops[kErfcVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(-1.1283791670955126)), exp(neg(square(input)))), g);
 }
@@ -850,7 +851,7 @@ namespace {
 constexpr ElementwiseSpec kErfcxSpec{&ErfcxBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kErfcxVjpInputSpec{&ErfcxBackward::schema_v1, 2};
 
-TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef erfcx_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kErfcxVjpInputSpec, loops[kErfcxVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(mul(mul(number<TensorRef>(Scalar(std::int64_t(2))), input), erfcx(input)),
       number<TensorRef>(Scalar(1.1283791670955126)), Scalar(1)), g);
@@ -914,7 +915,7 @@ namespace {
 constexpr ElementwiseSpec kErfinvSpec{&ErfinvBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kErfinvVjpInputSpec{&ErfinvBackward::schema_v1, 2};
 
-TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef erfinv_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kErfinvVjpInputSpec, loops[kErfinvVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.886226925452758)), exp(square(out))), g);
 }
@@ -1017,7 +1018,7 @@ namespace {
 constexpr ElementwiseSpec kExpSpec{&ExpBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kExpVjpInputSpec{&ExpBackward::schema_v1, 2};
 
-TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef exp_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kExpVjpInputSpec, loops[kExpVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(out), g);
 }
@@ -1120,7 +1121,7 @@ namespace {
 constexpr ElementwiseSpec kExp2Spec{&Exp2Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kExp2VjpInputSpec{&Exp2Backward::schema_v1, 2};
 
-TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef exp2_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kExp2VjpInputSpec, loops[kExp2VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(0.6931471805599453)), out)), g);
 }
@@ -1223,7 +1224,7 @@ namespace {
 constexpr ElementwiseSpec kExpm1Spec{&Expm1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kExpm1VjpInputSpec{&Expm1Backward::schema_v1, 2};
 
-TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef expm1_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kExpm1VjpInputSpec, loops[kExpm1VjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(out, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1))), g);
 }
@@ -1501,7 +1502,7 @@ namespace {
 constexpr ElementwiseSpec kGeluErfSpec{&GeluErfBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kGeluErfVjpInputSpec{&GeluErfBackward::schema_v1, 2};
 
-TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef gelu_erf_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kGeluErfVjpInputSpec, loops[kGeluErfVjpInput], {&g, &input})) return fast;
   return strong_mul(add(ndtr(input), mul(mul(number<TensorRef>(Scalar(0.3989422804014327)),
       exp(mul(number<TensorRef>(Scalar(-0.5)), square(input)))), input), Scalar(1)), g);
@@ -1568,7 +1569,7 @@ namespace {
 constexpr ElementwiseSpec kGeluTanhSpec{&GeluTanhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kGeluTanhVjpInputSpec{&GeluTanhBackward::schema_v1, 2};
 
-TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef gelu_tanh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kGeluTanhVjpInputSpec, loops[kGeluTanhVjpInput], {&g, &input})) return fast;
   return strong_mul(add(mul(number<TensorRef>(Scalar(0.5)), add(number<TensorRef>(Scalar(std::int64_t(1))),
       tanh(mul(number<TensorRef>(Scalar(0.7978845608028654)), add(input, mul(number<TensorRef>(Scalar(0.044715)),
@@ -1641,7 +1642,7 @@ namespace {
 constexpr ElementwiseSpec kHardshrinkSpec{&HardshrinkBackward::schema_v1, 1};
 constexpr ElementwiseSpec kHardshrinkVjpInputSpec{&HardshrinkBackward::schema_v1, 2};
 
-TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+TP_COLD TensorRef hardshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
   if (TensorRef fast = fused(kHardshrinkVjpInputSpec, loops[kHardshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return where(logical_and(ge(input, number<TensorRef>(Scalar(-lambd))), le(input, number<TensorRef>(Scalar(lambd)))),
       number<TensorRef>(Scalar(std::int64_t(0))), g);

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/unary_3.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -105,7 +106,7 @@ namespace {
 constexpr ElementwiseSpec kHardsigmoidSpec{&HardsigmoidBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kHardsigmoidVjpInputSpec{&HardsigmoidBackward::schema_v1, 2};
 
-TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef hardsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHardsigmoidVjpInputSpec, loops[kHardsigmoidVjpInput], {&g, &input})) return fast;
   return where(le(input, number<TensorRef>(Scalar(std::int64_t(-3)))), number<TensorRef>(Scalar(std::int64_t(0))),
       where(ge(input, number<TensorRef>(Scalar(std::int64_t(3)))), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -200,7 +201,7 @@ namespace {
 constexpr ElementwiseSpec kHardswishSpec{&HardswishBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kHardswishVjpInputSpec{&HardswishBackward::schema_v1, 2};
 
-TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef hardswish_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kHardswishVjpInputSpec, loops[kHardswishVjpInput], {&g, &input})) return fast;
   return where(lt(input, number<TensorRef>(Scalar(std::int64_t(-3)))), number<TensorRef>(Scalar(std::int64_t(0))),
       where(gt(input, number<TensorRef>(Scalar(std::int64_t(3)))), g,
@@ -297,7 +298,7 @@ namespace {
 constexpr ElementwiseSpec kHardtanhSpec{&HardtanhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kHardtanhVjpInputSpec{&HardtanhBackward::schema_v1, 2};
 
-TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
+TP_COLD TensorRef hardtanh_vjp_input(const TensorRef& g, const TensorRef& input, double min_val, double max_val) {
   if (TensorRef fast = fused(kHardtanhVjpInputSpec, loops[kHardtanhVjpInput], {&g, &input}, {min_val,
       max_val})) return fast;
   return where(le(input, number<TensorRef>(Scalar(min_val))), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -396,7 +397,7 @@ namespace {
 constexpr ElementwiseSpec kI0Spec{&I0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI0VjpInputSpec{&I0Backward::schema_v1, 2};
 
-TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef i0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI0VjpInputSpec, loops[kI0VjpInput], {&g, &input})) return fast;
   return strong_mul(i1(input), g);
 }
@@ -499,7 +500,7 @@ namespace {
 constexpr ElementwiseSpec kI0eSpec{&I0eBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI0eVjpInputSpec{&I0eBackward::schema_v1, 2};
 
-TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef i0e_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI0eVjpInputSpec, loops[kI0eVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(i1e(input), mul(sgn(input), i0e(input)), Scalar(1)), g);
 }
@@ -562,7 +563,7 @@ namespace {
 constexpr ElementwiseSpec kI1Spec{&I1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI1VjpInputSpec{&I1Backward::schema_v1, 2};
 
-TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef i1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI1VjpInputSpec, loops[kI1VjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
@@ -628,7 +629,7 @@ namespace {
 constexpr ElementwiseSpec kI1eSpec{&I1eBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kI1eVjpInputSpec{&I1eBackward::schema_v1, 2};
 
-TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef i1e_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kI1eVjpInputSpec, loops[kI1eVjpInput], {&g, &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), sub(mul(add(number<TensorRef>(Scalar(0.5)),
       mul(square(input), add(number<TensorRef>(Scalar(0.1875)), mul(square(input),
@@ -696,7 +697,7 @@ namespace {
 constexpr ElementwiseSpec kLeakyReluSpec{&LeakyReluBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLeakyReluVjpInputSpec{&LeakyReluBackward::schema_v1, 2};
 
-TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
+TP_COLD TensorRef leaky_relu_vjp_input(const TensorRef& g, const TensorRef& input, double negative_slope) {
   if (TensorRef fast = fused(kLeakyReluVjpInputSpec, loops[kLeakyReluVjpInput], {&g, &input},
       {negative_slope})) return fast;
   return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g,
@@ -794,7 +795,7 @@ namespace {
 constexpr ElementwiseSpec kLgammaSpec{&LgammaBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLgammaVjpInputSpec{&LgammaBackward::schema_v1, 2};
 
-TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef lgamma_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLgammaVjpInputSpec, loops[kLgammaVjpInput], {&g, &input})) return fast;
   return strong_mul(digamma(input), g);
 }
@@ -897,7 +898,7 @@ namespace {
 constexpr ElementwiseSpec kLogSpec{&LogBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLogVjpInputSpec{&LogBackward::schema_v1, 2};
 
-TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef log_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLogVjpInputSpec, loops[kLogVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))), input)), g);
 }
@@ -1000,7 +1001,7 @@ namespace {
 constexpr ElementwiseSpec kLog10Spec{&Log10Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLog10VjpInputSpec{&Log10Backward::schema_v1, 2};
 
-TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef log10_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLog10VjpInputSpec, loops[kLog10VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.4342944819032518)), input)), g);
 }
@@ -1103,7 +1104,7 @@ namespace {
 constexpr ElementwiseSpec kLog1pSpec{&Log1pBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLog1pVjpInputSpec{&Log1pBackward::schema_v1, 2};
 
-TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef log1p_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLog1pVjpInputSpec, loops[kLog1pVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(std::int64_t(1))),
       add(number<TensorRef>(Scalar(std::int64_t(1))), input, Scalar(1)))), g);
@@ -1207,7 +1208,7 @@ namespace {
 constexpr ElementwiseSpec kLog2Spec{&Log2Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLog2VjpInputSpec{&Log2Backward::schema_v1, 2};
 
-TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef log2_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLog2VjpInputSpec, loops[kLog2VjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(1.4426950408889634)), input)), g);
 }
@@ -1310,7 +1311,7 @@ namespace {
 constexpr ElementwiseSpec kLogNdtrSpec{&LogNdtrBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLogNdtrVjpInputSpec{&LogNdtrBackward::schema_v1, 2};
 
-TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef log_ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLogNdtrVjpInputSpec, loops[kLogNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(exp(sub(sub(mul(number<TensorRef>(Scalar(-0.5)), square(input)), log_ndtr(input), Scalar(1)),
       number<TensorRef>(Scalar(0.9189385332046728)), Scalar(1))), g);
@@ -1374,7 +1375,7 @@ namespace {
 constexpr ElementwiseSpec kLogitSpec{&LogitBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLogitVjpInputSpec{&LogitBackward::schema_v1, 2};
 
-TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
+TP_COLD TensorRef logit_vjp_input(const TensorRef& g, const TensorRef& input, std::optional<double> eps) {
   if (TensorRef fast = fused(kLogitVjpInputSpec, loops[kLogitVjpInput], {&g, &input}, {!eps.has_value(),
       eps.value_or(0)})) return fast;
   return where(logical_or(lt(input, number<TensorRef>(Scalar((!eps.has_value()
@@ -1489,7 +1490,7 @@ namespace {
 constexpr ElementwiseSpec kLogsigmoidSpec{&LogsigmoidBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kLogsigmoidVjpInputSpec{&LogsigmoidBackward::schema_v1, 2};
 
-TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef logsigmoid_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kLogsigmoidVjpInputSpec, loops[kLogsigmoidVjpInput], {&g, &input})) return fast;
   return strong_mul(sigmoid(neg(input)), g);
 }
@@ -1555,7 +1556,7 @@ namespace {
 constexpr ElementwiseSpec kMishSpec{&MishBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kMishVjpInputSpec{&MishBackward::schema_v1, 2};
 
-TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef mish_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kMishVjpInputSpec, loops[kMishVjpInput], {&g, &input})) return fast;
   return strong_mul(add(tanh(logaddexp(input, number<TensorRef>(Scalar(std::int64_t(0))))),
       mul(mul(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(tanh(logaddexp(input,
@@ -1650,7 +1651,7 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselI0Spec{&ModifiedBesselI0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselI0VjpInputSpec{&ModifiedBesselI0Backward::schema_v1, 2};
 
-TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_i0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kModifiedBesselI0VjpInputSpec, loops[kModifiedBesselI0VjpInput], {&g,
       &input})) return fast;
   return strong_mul(i1(input), g);

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/unary_4.h"
 #include "transforms/rules.h"
 
 namespace tp {
@@ -107,7 +108,7 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselI1Spec{&ModifiedBesselI1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselI1VjpInputSpec{&ModifiedBesselI1Backward::schema_v1, 2};
 
-TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_i1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kModifiedBesselI1VjpInputSpec, loops[kModifiedBesselI1VjpInput], {&g,
       &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.05))), add(number<TensorRef>(Scalar(0.5)),
@@ -177,7 +178,7 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselK0Spec{&ModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselK0VjpInputSpec{&ModifiedBesselK0Backward::schema_v1, 2};
 
-TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kModifiedBesselK0VjpInputSpec, loops[kModifiedBesselK0VjpInput], {&g,
       &input})) return fast;
   return strong_mul(neg(modified_bessel_k1(input)), g);
@@ -244,7 +245,7 @@ namespace {
 constexpr ElementwiseSpec kModifiedBesselK1Spec{&ModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kModifiedBesselK1VjpInputSpec{&ModifiedBesselK1Backward::schema_v1, 2};
 
-TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kModifiedBesselK1VjpInputSpec, loops[kModifiedBesselK1VjpInput], {&g,
       &input})) return fast;
   return strong_mul(sub(neg(modified_bessel_k0(input)), div(modified_bessel_k1(input), input), Scalar(1)), g);
@@ -311,7 +312,7 @@ namespace {
 constexpr ElementwiseSpec kNanReplacedSpec{&NanReplacedBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kNanReplacedVjpInputSpec{&NanReplacedBackward::schema_v1, 2};
 
-TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef nan_replaced_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kNanReplacedVjpInputSpec, loops[kNanReplacedVjpInput], {&g, &input})) return fast;
   return where(isnan(input), number<TensorRef>(Scalar(std::int64_t(0))), where(isposinf(input),
       number<TensorRef>(Scalar(std::int64_t(0))), where(isneginf(input), number<TensorRef>(Scalar(std::int64_t(0))),
@@ -379,7 +380,7 @@ namespace {
 constexpr ElementwiseSpec kNdtrSpec{&NdtrBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kNdtrVjpInputSpec{&NdtrBackward::schema_v1, 2};
 
-TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef ndtr_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kNdtrVjpInputSpec, loops[kNdtrVjpInput], {&g, &input})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(0.3989422804014327)), exp(mul(number<TensorRef>(Scalar(-0.5)),
       square(input)))), g);
@@ -443,7 +444,7 @@ namespace {
 constexpr ElementwiseSpec kNdtriSpec{&NdtriBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kNdtriVjpInputSpec{&NdtriBackward::schema_v1, 2};
 
-TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef ndtri_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kNdtriVjpInputSpec, loops[kNdtriVjpInput], {&g, &out})) return fast;
   return strong_mul(mul(number<TensorRef>(Scalar(2.5066282746310002)), exp(mul(number<TensorRef>(Scalar(0.5)),
       square(out)))), g);
@@ -507,7 +508,7 @@ namespace {
 constexpr ElementwiseSpec kNegSpec{&NegBackward::schema_v1, 1};
 constexpr ElementwiseSpec kNegVjpInputSpec{&NegBackward::schema_v1, 1};
 
-TensorRef neg_vjp_input(const TensorRef& g) {
+TP_COLD TensorRef neg_vjp_input(const TensorRef& g) {
   if (TensorRef fast = fused(kNegVjpInputSpec, loops[kNegVjpInput], {&g})) return fast;
   return mul(number<TensorRef>(Scalar(std::int64_t(-1))), g);
 }
@@ -608,7 +609,7 @@ namespace {
 constexpr ElementwiseSpec kPolygammaOfSpec{&PolygammaOfBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kPolygammaOfVjpInputSpec{&PolygammaOfBackward::schema_v1, 2};
 
-TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
+TP_COLD TensorRef polygamma_of_vjp_input(const TensorRef& g, const TensorRef& input, std::int64_t order) {
   if (TensorRef fast = fused(kPolygammaOfVjpInputSpec, loops[kPolygammaOfVjpInput], {&g, &input}, {order})) return fast;
   return strong_mul(polygamma(order + std::int64_t(1), input), g);
 }
@@ -703,7 +704,7 @@ namespace {
 constexpr ElementwiseSpec kRad2degSpec{&Rad2degBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kRad2degVjpInputSpec{&Rad2degBackward::schema_v1, 1};
 
-TensorRef rad2deg_vjp_input(const TensorRef& g) {
+TP_COLD TensorRef rad2deg_vjp_input(const TensorRef& g) {
   if (TensorRef fast = fused(kRad2degVjpInputSpec, loops[kRad2degVjpInput], {&g})) return fast;
   return mul(number<TensorRef>(Scalar(57.29577951308232)), g);
 }
@@ -804,7 +805,7 @@ namespace {
 constexpr ElementwiseSpec kReciprocalSpec{&ReciprocalBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kReciprocalVjpInputSpec{&ReciprocalBackward::schema_v1, 2};
 
-TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef reciprocal_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kReciprocalVjpInputSpec, loops[kReciprocalVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(neg(square(out))), g);
 }
@@ -907,7 +908,7 @@ namespace {
 constexpr ElementwiseSpec kReluSpec{&ReluBackward::schema_v1, 1};
 constexpr ElementwiseSpec kReluVjpInputSpec{&ReluBackward::schema_v1, 2};
 
-TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef relu_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kReluVjpInputSpec, loops[kReluVjpInput], {&g, &out})) return fast;
   return where(gt(out, number<TensorRef>(Scalar(std::int64_t(0)))), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }
@@ -997,7 +998,7 @@ namespace {
 constexpr ElementwiseSpec kRelu6Spec{&Relu6Backward::schema_v1, 1};
 constexpr ElementwiseSpec kRelu6VjpInputSpec{&Relu6Backward::schema_v1, 2};
 
-TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef relu6_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kRelu6VjpInputSpec, loops[kRelu6VjpInput], {&g, &input})) return fast;
   return where(le(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
       where(ge(input, number<TensorRef>(Scalar(std::int64_t(6)))), number<TensorRef>(Scalar(std::int64_t(0))), g));
@@ -1248,7 +1249,7 @@ namespace {
 constexpr ElementwiseSpec kRsqrtSpec{&RsqrtBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kRsqrtVjpInputSpec{&RsqrtBackward::schema_v1, 2};
 
-TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef rsqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kRsqrtVjpInputSpec, loops[kRsqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(-0.5)), pow(out,
       number<TensorRef>(Scalar(std::int64_t(3)))))), g);
@@ -1352,7 +1353,7 @@ namespace {
 constexpr ElementwiseSpec kScaledModifiedBesselK0Spec{&ScaledModifiedBesselK0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kScaledModifiedBesselK0VjpInputSpec{&ScaledModifiedBesselK0Backward::schema_v1, 2};
 
-TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kScaledModifiedBesselK0VjpInputSpec, loops[kScaledModifiedBesselK0VjpInput], {&g,
       &input})) return fast;
   return strong_mul(sub(scaled_modified_bessel_k0(input), scaled_modified_bessel_k1(input), Scalar(1)), g);
@@ -1419,7 +1420,7 @@ namespace {
 constexpr ElementwiseSpec kScaledModifiedBesselK1Spec{&ScaledModifiedBesselK1Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kScaledModifiedBesselK1VjpInputSpec{&ScaledModifiedBesselK1Backward::schema_v1, 2};
 
-TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef scaled_modified_bessel_k1_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kScaledModifiedBesselK1VjpInputSpec, loops[kScaledModifiedBesselK1VjpInput], {&g,
       &input})) return fast;
   return strong_mul(sub(sub(scaled_modified_bessel_k1(input), scaled_modified_bessel_k0(input), Scalar(1)),
@@ -1487,7 +1488,7 @@ namespace {
 constexpr ElementwiseSpec kSeluSpec{&SeluBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSeluVjpInputSpec{&SeluBackward::schema_v1, 2};
 
-TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef selu_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSeluVjpInputSpec, loops[kSeluVjpInput], {&g, &input})) return fast;
   return strong_mul(where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))),
       number<TensorRef>(Scalar(1.0507009873554805)), mul(number<TensorRef>(Scalar(1.7580993408473766)), exp(input))),

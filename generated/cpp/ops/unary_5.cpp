@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/unary_5.h"
 #include "transforms/rules.h"
 #include "kernels/number.h"
 
@@ -199,7 +200,7 @@ namespace {
 constexpr ElementwiseSpec kSigmoidSpec{&SigmoidBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSigmoidVjpInputSpec{&SigmoidBackward::schema_v1, 2};
 
-TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef sigmoid_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kSigmoidVjpInputSpec, loops[kSigmoidVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(mul(out, sub(number<TensorRef>(Scalar(std::int64_t(1))), out, Scalar(1)))), g);
 }
@@ -387,7 +388,7 @@ namespace {
 constexpr ElementwiseSpec kSiluSpec{&SiluBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSiluVjpInputSpec{&SiluBackward::schema_v1, 2};
 
-TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef silu_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSiluVjpInputSpec, loops[kSiluVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(add(sigmoid(input), mul(mul(sigmoid(input), sub(number<TensorRef>(Scalar(std::int64_t(1))),
       sigmoid(input), Scalar(1))), input), Scalar(1))), g);
@@ -481,7 +482,7 @@ namespace {
 constexpr ElementwiseSpec kSinSpec{&SinBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinVjpInputSpec{&SinBackward::schema_v1, 2};
 
-TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef sin_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSinVjpInputSpec, loops[kSinVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(cos(input)), g);
 }
@@ -584,7 +585,7 @@ namespace {
 constexpr ElementwiseSpec kSincSpec{&SincBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSincVjpInputSpec{&SincBackward::schema_v1, 2};
 
-TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef sinc_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSincVjpInputSpec, loops[kSincVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(where(lt(abs(input), number<TensorRef>(Scalar(0.05))),
       mul(mul(number<TensorRef>(Scalar(std::pow(double(3.141592653589793), double(std::int64_t(2))))), input),
@@ -697,7 +698,7 @@ namespace {
 constexpr ElementwiseSpec kSinhSpec{&SinhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSinhVjpInputSpec{&SinhBackward::schema_v1, 2};
 
-TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef sinh_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSinhVjpInputSpec, loops[kSinhVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(cosh(input)), g);
 }
@@ -800,7 +801,7 @@ namespace {
 constexpr ElementwiseSpec kSoftplusSpec{&SoftplusBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSoftplusVjpInputSpec{&SoftplusBackward::schema_v1, 2};
 
-TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
+TP_COLD TensorRef softplus_vjp_input(const TensorRef& g, const TensorRef& input, double beta, double threshold) {
   if (TensorRef fast = fused(kSoftplusVjpInputSpec, loops[kSoftplusVjpInput], {&g, &input}, {beta,
       threshold})) return fast;
   return where(gt(mul(number<TensorRef>(Scalar(beta)), input), number<TensorRef>(Scalar(threshold))), g,
@@ -871,7 +872,7 @@ namespace {
 constexpr ElementwiseSpec kSoftshrinkSpec{&SoftshrinkBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSoftshrinkVjpInputSpec{&SoftshrinkBackward::schema_v1, 2};
 
-TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
+TP_COLD TensorRef softshrink_vjp_input(const TensorRef& g, const TensorRef& input, double lambd) {
   if (TensorRef fast = fused(kSoftshrinkVjpInputSpec, loops[kSoftshrinkVjpInput], {&g, &input}, {lambd})) return fast;
   return where(le(abs(input), number<TensorRef>(Scalar(lambd))), number<TensorRef>(Scalar(std::int64_t(0))), g);
 }
@@ -939,7 +940,7 @@ namespace {
 constexpr ElementwiseSpec kSoftsignRealSpec{&SoftsignRealBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSoftsignRealVjpInputSpec{&SoftsignRealBackward::schema_v1, 2};
 
-TensorRef softsign_real_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef softsign_real_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSoftsignRealVjpInputSpec, loops[kSoftsignRealVjpInput], {&g, &input})) return fast;
   return strong_mul(sub(div(number<TensorRef>(Scalar(std::int64_t(1))), add(number<TensorRef>(Scalar(std::int64_t(1))),
       abs(input), Scalar(1))), div(mul(input, sgn(input)), square(add(number<TensorRef>(Scalar(std::int64_t(1))),
@@ -1006,7 +1007,7 @@ namespace {
 constexpr ElementwiseSpec kSphericalBesselJ0Spec{&SphericalBesselJ0Backward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSphericalBesselJ0VjpInputSpec{&SphericalBesselJ0Backward::schema_v1, 2};
 
-TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef spherical_bessel_j0_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSphericalBesselJ0VjpInputSpec, loops[kSphericalBesselJ0VjpInput], {&g,
       &input})) return fast;
   return strong_mul(where(lt(abs(input), number<TensorRef>(Scalar(0.15))), mul(input, sub(mul(square(input),
@@ -1078,7 +1079,7 @@ namespace {
 constexpr ElementwiseSpec kSqrtSpec{&SqrtBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kSqrtVjpInputSpec{&SqrtBackward::schema_v1, 2};
 
-TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef sqrt_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kSqrtVjpInputSpec, loops[kSqrtVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(div(number<TensorRef>(Scalar(0.5)), out)), g);
 }
@@ -1181,7 +1182,7 @@ namespace {
 constexpr ElementwiseSpec kSquareNumbersSpec{&SquareNumbersBackward::schema_v1, 1};
 constexpr ElementwiseSpec kSquareNumbersVjpInputSpec{&SquareNumbersBackward::schema_v1, 2};
 
-TensorRef square_numbers_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef square_numbers_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kSquareNumbersVjpInputSpec, loops[kSquareNumbersVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(mul(number<TensorRef>(Scalar(std::int64_t(2))), input)), g);
 }
@@ -1275,7 +1276,7 @@ namespace {
 constexpr ElementwiseSpec kTanSpec{&TanBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kTanVjpInputSpec{&TanBackward::schema_v1, 2};
 
-TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef tan_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kTanVjpInputSpec, loops[kTanVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(add(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
@@ -1378,7 +1379,7 @@ namespace {
 constexpr ElementwiseSpec kTanhSpec{&TanhBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kTanhVjpInputSpec{&TanhBackward::schema_v1, 2};
 
-TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
+TP_COLD TensorRef tanh_vjp_input(const TensorRef& g, const TensorRef& out) {
   if (TensorRef fast = fused(kTanhVjpInputSpec, loops[kTanhVjpInput], {&g, &out})) return fast;
   return strong_mul(conj_of(sub(number<TensorRef>(Scalar(std::int64_t(1))), square(out), Scalar(1))), g);
 }
@@ -1481,7 +1482,7 @@ namespace {
 constexpr ElementwiseSpec kTanhshrinkSpec{&TanhshrinkBackward::schema_v1, 1, 0, Promote::Float};
 constexpr ElementwiseSpec kTanhshrinkVjpInputSpec{&TanhshrinkBackward::schema_v1, 2};
 
-TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
+TP_COLD TensorRef tanhshrink_vjp_input(const TensorRef& g, const TensorRef& input) {
   if (TensorRef fast = fused(kTanhshrinkVjpInputSpec, loops[kTanhshrinkVjpInput], {&g, &input})) return fast;
   return strong_mul(conj_of(square(tanh(input))), g);
 }
@@ -1544,7 +1545,7 @@ namespace {
 constexpr ElementwiseSpec kThresholdSpec{&ThresholdBackward::schema_v1, 1};
 constexpr ElementwiseSpec kThresholdVjpInputSpec{&ThresholdBackward::schema_v1, 2};
 
-TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, const Scalar& threshold) {
+TP_COLD TensorRef threshold_vjp_input(const TensorRef& g, const TensorRef& input, const Scalar& threshold) {
   if (TensorRef fast = fused(kThresholdVjpInputSpec, loops[kThresholdVjpInput], {&g, &input}, {threshold})) return fast;
   return where(gt(input, number<TensorRef>(threshold)), g, number<TensorRef>(Scalar(std::int64_t(0))));
 }

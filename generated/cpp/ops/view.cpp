@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/staging.h"
+#include "nodes/view.h"
 #include "transforms/rules.h"
 #include "kernels/backward.h"
 #include "kernels/views.h"
