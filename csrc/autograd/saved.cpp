@@ -119,8 +119,9 @@ Storage SavedValue::get(const Node& node, const char* slot, const Shape& like) c
   // Made anew at each reading: nothing of it stays with the node, and no line of memory but the block's is touched.
   if (TP_LIKELY(kind_ == Kind::LikeOutput)) return short_form(like);
   if (kind_ == Kind::Whole) return unpacked(node, slot);
-  if (kind_ == Kind::None) freed_error(node, slot);
-  return short_form(Shape());
+  if (TP_UNLIKELY(kind_ == Kind::None)) freed_error(node, slot);
+  static const Shape scalar;
+  return short_form(scalar);
 }
 
 Storage SavedValue::short_form(const Shape& sizes) const {
