@@ -98,9 +98,10 @@ void PassBase::accumulate_into(GradSlot& slot, Storage&& g) {
   }
   // In place only into memory nobody else holds: a sibling's gradient is often the same block.
   const bool alike = slot.value.dtype() == g.dtype() && slot.value.sizes() == g.sizes();
-  if (alike && slot.value.unique() && slot.value.is_dense()) {
+  const auto own = [](const Storage& s) { return s.unique() && (s.is_contiguous() || s.is_dense()); };
+  if (alike && own(slot.value)) {
     engine_ops.add_inplace(slot.value, g);
-  } else if (alike && g.unique() && g.is_dense()) {
+  } else if (alike && own(g)) {
     engine_ops.add_inplace(g, slot.value);
     slot.value = std::move(g);
   } else {

@@ -116,11 +116,19 @@ SavedValue::Extra& SavedValue::ensure_extra(const Node* node) {
 }
 
 Storage SavedValue::get(const Node& node, const char* slot, const Shape& like) const {
+  Storage s;
   // Made anew at each reading: nothing of it stays with the node, and no line of memory but the block's is touched.
-  if (TP_LIKELY(kind_ == Kind::LikeOutput)) return short_form(like);
-  if (kind_ == Kind::Whole) return unpacked(node, slot);
-  if (kind_ == Kind::None) freed_error(node, slot);
-  return short_form(Shape());
+  if (TP_LIKELY(kind_ == Kind::LikeOutput)) {
+    s.become(BlockRef::share(block_), dtype_, like);
+    s.set_wrapped_number(number_);
+  } else if (kind_ == Kind::Whole) {
+    s = unpacked(node, slot);
+  } else if (kind_ == Kind::Scalar) {
+    s = short_form(Shape());
+  } else {
+    freed_error(node, slot);
+  }
+  return s;
 }
 
 Storage SavedValue::short_form(const Shape& sizes) const {

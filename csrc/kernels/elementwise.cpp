@@ -372,57 +372,50 @@ inline bool is_plain(const ElementwiseSpec& spec, std::span<const Storage* const
   }
   return true;
 }
-inline void make_plain(Storage& out, const ElementwiseSpec& spec, const LoopSet& loops,
-                       std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+[[gnu::always_inline]] inline void make_plain(Storage& out, const ElementwiseSpec& spec, const LoopSet& loops,
+                                              std::span<const Storage* const> inputs, std::span<const Scalar> params) {
   const Dtype d = inputs[0]->dtype(), out_dtype = output_dtype(spec.out, d);
   const Loop loop = loop_for(spec, loops, d);
   const std::int64_t n = inputs[0]->numel();
   out.become(make_block(std::size_t(n) * item_size(out_dtype)), out_dtype, inputs[0]->sizes());
   if (TP_LIKELY(n != 0)) run_flat(loop, {d, d, out_dtype, out_dtype}, n, out.raw(), inputs, params.data());
 }
-Storage plain_result(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
-                     std::span<const Scalar> params) {
-  Storage out;
-  make_plain(out, spec, loops, inputs, params);
-  return out;
-}
-
-[[gnu::noinline]] Storage general_result(const ElementwiseSpec& spec, const LoopSet& loops,
-                                         std::span<const Storage* const> inputs, std::span<const Scalar> params) {
+[[gnu::noinline]] void make_general(Storage& out, const ElementwiseSpec& spec, const LoopSet& loops,
+                                    std::span<const Storage* const> inputs, std::span<const Scalar> params) {
   check_count(spec, inputs.size());
   const Types t = types_of(spec, common_dtype(spec, inputs));
   const Loop loop = loop_for(spec, loops, t.common);
   if (TP_UNLIKELY(inputs[0]->wrapped_number() && numbers_only(spec, inputs))) {
-    Storage out = empty({}, t.out);
+    out = empty({}, t.out);
     run_general(spec, loop, t, out, inputs, params.data());
     out.set_wrapped_number(t.out != Dtype::Bool);
-    return out;
+    return;
   }
   if (const Storage* whole = beside_values(inputs)) {
-    Storage out = allocate_like(whole->sizes(), t.out, inputs);
+    out = allocate_like(whole->sizes(), t.out, inputs);
     if (out.numel() != 0 && !run_with_values(spec, loop, t, out, inputs, params.data()))
       run_general(spec, loop, t, out, inputs, params.data());
-    return out;
+    return;
   }
   if (t.out == t.out_compute && is_flat(spec, inputs, t.compute)) {
-    Storage out = empty(inputs[0]->sizes(), t.out);
+    out = empty(inputs[0]->sizes(), t.out);
     if (out.numel()) run_flat(loop, t, out.numel(), out.raw(), inputs, params.data());
-    return out;
+    return;
   }
-  Storage out = allocate_like(broadcast_shapes(spec.schema->name, inputs), t.out, inputs);
+  out = allocate_like(broadcast_shapes(spec.schema->name, inputs), t.out, inputs);
   if (inputs.size() == 2 && spec.mask_inputs == 0 && out.numel() && run_repeated(loop, t, out, inputs, params.data()))
-    return out;
+    return;
   if (out.numel()) run_general(spec, loop, t, out, inputs, params.data());
-  return out;
 }
 
 }  // namespace
 
-// Either function makes the result where the caller wants it.
+// Made where the caller wants it.
 Storage elementwise(const ElementwiseSpec& spec, const LoopSet& loops, std::span<const Storage* const> inputs,
                     std::span<const Scalar> params) {
-  if (TP_LIKELY(is_plain(spec, inputs))) return plain_result(spec, loops, inputs, params);
-  return general_result(spec, loops, inputs, params);
+  Storage out;
+  elementwise_to(out, spec, loops, inputs, params);
+  return out;
 }
 
 void elementwise_to(Storage& place, const ElementwiseSpec& spec, const LoopSet& loops,
@@ -430,7 +423,7 @@ void elementwise_to(Storage& place, const ElementwiseSpec& spec, const LoopSet& 
   if (TP_LIKELY(is_plain(spec, inputs)))
     make_plain(place, spec, loops, inputs, params);
   else
-    place = general_result(spec, loops, inputs, params);
+    make_general(place, spec, loops, inputs, params);
 }
 
 bool elementwise_together(const ElementwiseSpec& spec, const LoopSet& loops, std::span<Storage> results,
