@@ -32,17 +32,16 @@ TP_MATH Pair over_root(Pair p, double a) {
 
 // sqrt(x (J^2 + Y^2)), and x times the phase less x - pi/4 (less pi/2 for order 1), from 2 on in t = 8 / (x + 2) - 1.
 TP_MATH Pair bessel_modulus0(double t) {
-  return leading(0x1.97d626c51fe4fp-1, 0x1.0b96af093b019p-55,
-                 t *
-                     horner(t,
-                            horner_quad(t, t * t, -0x1.f762598e646a7p-40, -0x1.2bf708223368cp-38, 0x1.bb66f922eb627p-39,
-                                        -0x1.a29732d11f93fp-36, -0x1.70218374ef68fp-34, -0x1.6fac7b942a91cp-33,
-                                        -0x1.9c431acda344ep-31, -0x1.1c1505dd63b0ap-29, -0x1.e16da2db35718p-28,
-                                        -0x1.9b8aa23f035e9p-26, -0x1.387748a2b33cbp-24, -0x1.11fc01a970095p-22,
-                                        -0x1.c0e77b61a5b2fp-21, -0x1.6f2c9c5692a8ep-19, -0x1.44ae6e297fbbap-17,
-                                        -0x1.0e21031eac68bp-15, -0x1.caddb1660a2ep-14, -0x1.a86f0afec6237p-12,
-                                        -0x1.5b6e22118903ap-10, -0x1.9470ce59fa71dp-9),
-                            -0x1.bed77868b9204p-9));
+  return leading(
+      0x1.97d626c51fe4fp-1, 0x1.0b96af093b019p-55, t,
+      horner(t,
+             horner_quad(t, t * t, -0x1.f762598e646a7p-40, -0x1.2bf708223368cp-38, 0x1.bb66f922eb627p-39,
+                         -0x1.a29732d11f93fp-36, -0x1.70218374ef68fp-34, -0x1.6fac7b942a91cp-33, -0x1.9c431acda344ep-31,
+                         -0x1.1c1505dd63b0ap-29, -0x1.e16da2db35718p-28, -0x1.9b8aa23f035e9p-26, -0x1.387748a2b33cbp-24,
+                         -0x1.11fc01a970095p-22, -0x1.c0e77b61a5b2fp-21, -0x1.6f2c9c5692a8ep-19, -0x1.44ae6e297fbbap-17,
+                         -0x1.0e21031eac68bp-15, -0x1.caddb1660a2ep-14, -0x1.a86f0afec6237p-12, -0x1.5b6e22118903ap-10,
+                         -0x1.9470ce59fa71dp-9),
+             -0x1.bed77868b9204p-9));
 }
 
 TP_MATH double bessel_phase0(double t) {
@@ -58,16 +57,15 @@ TP_MATH double bessel_phase0(double t) {
 
 TP_MATH Pair bessel_modulus1(double t) {
   return leading(
-      0x1.9a96dff550ad6p-1, 0x1.164d05b912162p-55,
-      t *
-          horner(t,
-                 horner_quad(t, t * t, 0x1.92bd473d7f525p-39, 0x1.bd4cea8aded57p-37, 0x1.593b1590d8971p-36,
-                             0x1.20b739f3d89e8p-35, 0x1.9732792af15d4p-33, 0x1.482306286e424p-31, 0x1.cc62f8d73751fp-30,
-                             0x1.725a8857c66acp-28, 0x1.19c5b9d1e4566p-26, 0x1.bbf52ec2898b6p-25, 0x1.5e692da972d64p-23,
-                             0x1.1191295efd94p-21, 0x1.b841ed6af5212p-20, 0x1.5f84b6fd65766p-18, 0x1.1a3d332c34d0ep-16,
-                             0x1.cb444b0683abep-15, 0x1.6e0a408c11decp-13, 0x1.207bdaace74e1p-11, 0x1.bdec1e987d5dcp-10,
-                             0x1.330f173e15ff1p-8, 0x1.43eaee0112037p-7),
-                 0x1.5914eecdd0c7ap-7));
+      0x1.9a96dff550ad6p-1, 0x1.164d05b912162p-55, t,
+      horner(t,
+             horner_quad(t, t * t, 0x1.92bd473d7f525p-39, 0x1.bd4cea8aded57p-37, 0x1.593b1590d8971p-36,
+                         0x1.20b739f3d89e8p-35, 0x1.9732792af15d4p-33, 0x1.482306286e424p-31, 0x1.cc62f8d73751fp-30,
+                         0x1.725a8857c66acp-28, 0x1.19c5b9d1e4566p-26, 0x1.bbf52ec2898b6p-25, 0x1.5e692da972d64p-23,
+                         0x1.1191295efd94p-21, 0x1.b841ed6af5212p-20, 0x1.5f84b6fd65766p-18, 0x1.1a3d332c34d0ep-16,
+                         0x1.cb444b0683abep-15, 0x1.6e0a408c11decp-13, 0x1.207bdaace74e1p-11, 0x1.bdec1e987d5dcp-10,
+                         0x1.330f173e15ff1p-8, 0x1.43eaee0112037p-7),
+             0x1.5914eecdd0c7ap-7));
 }
 
 TP_MATH double bessel_phase1(double t) {
@@ -204,30 +202,28 @@ TP_MATH double bessel_y1(double x) {
 
 // exp(x) sqrt(x) K(x) from 1 on, in t = 4 / (x + 1) - 1.
 TP_MATH Pair bessel_k0_far(double t) {
-  return leading(0x1.356417a9f2ee9p+0, -0x1.f27fbbfe32e5fp-55,
-                 t *
-                     horner(t,
-                            horner_quad(t, t * t, 0x1.c4ef98cfe1a4dp-37, -0x1.b992b2f481d4p-36, -0x1.3d000172a5a25p-35,
-                                        0x1.ca7f709ae49eep-35, 0x1.1b99ff1686fa9p-34, -0x1.12e951206e6fbp-32,
-                                        -0x1.fae32e38d95a4p-33, -0x1.03aa84b7541d3p-30, -0x1.37a85ea4bd4cep-29,
-                                        -0x1.5b2933529acfcp-27, -0x1.d3363aa800047p-26, -0x1.bab9e7356cef9p-24,
-                                        -0x1.4ced252759cb9p-22, -0x1.2dfa95fdc58dcp-20, -0x1.e1ff18888a986p-19,
-                                        -0x1.b49009dc3d31cp-17, -0x1.6d1e88ce3b329p-15, -0x1.55615cf60282bp-13,
-                                        -0x1.2d4432422cf96p-11, -0x1.334777d999167p-9, -0x1.287ae72aabd63p-7),
-                            -0x1.a932e00d70339p-5));
+  return leading(
+      0x1.356417a9f2ee9p+0, -0x1.f27fbbfe32e5fp-55, t,
+      horner(t,
+             horner_quad(t, t * t, 0x1.c4ef98cfe1a4dp-37, -0x1.b992b2f481d4p-36, -0x1.3d000172a5a25p-35,
+                         0x1.ca7f709ae49eep-35, 0x1.1b99ff1686fa9p-34, -0x1.12e951206e6fbp-32, -0x1.fae32e38d95a4p-33,
+                         -0x1.03aa84b7541d3p-30, -0x1.37a85ea4bd4cep-29, -0x1.5b2933529acfcp-27, -0x1.d3363aa800047p-26,
+                         -0x1.bab9e7356cef9p-24, -0x1.4ced252759cb9p-22, -0x1.2dfa95fdc58dcp-20, -0x1.e1ff18888a986p-19,
+                         -0x1.b49009dc3d31cp-17, -0x1.6d1e88ce3b329p-15, -0x1.55615cf60282bp-13, -0x1.2d4432422cf96p-11,
+                         -0x1.334777d999167p-9, -0x1.287ae72aabd63p-7),
+             -0x1.a932e00d70339p-5));
 }
 TP_MATH Pair bessel_k1_far(double t) {
   return leading(
-      0x1.65a260862b35ep+0, 0x1.f0cc60467c86cp-54,
-      t *
-          horner(t,
-                 horner_quad(t, t * t, -0x1.ad376b4510adfp-38, 0x1.bf59ac058387dp-35, 0x1.2584cadc4896bp-34,
-                             0x1.0aa2e4e3a2c6ap-35, 0x1.51d4bddd8521cp-32, 0x1.88d1b9a5e51a8p-30, 0x1.f5ff7d2b3c7dfp-29,
-                             0x1.8c125e4ce8cb7p-27, 0x1.2cb14c69d9473p-25, 0x1.dfc3c71f3c257p-24, 0x1.6ebc53409226dp-22,
-                             0x1.2272b2f94add9p-20, 0x1.c2c0beb423462p-19, 0x1.66221ade6c68dp-17, 0x1.197da2e8d154dp-15,
-                             0x1.c3cd0ad7829fep-14, 0x1.68d7d916976f3p-12, 0x1.276b51f311d52p-10, 0x1.e4076193ab533p-9,
-                             0x1.9e097c3c5f9fdp-7, 0x1.6595f9d3a06d1p-5),
-                 0x1.6b98e74488343p-3));
+      0x1.65a260862b35ep+0, 0x1.f0cc60467c86cp-54, t,
+      horner(t,
+             horner_quad(t, t * t, -0x1.ad376b4510adfp-38, 0x1.bf59ac058387dp-35, 0x1.2584cadc4896bp-34,
+                         0x1.0aa2e4e3a2c6ap-35, 0x1.51d4bddd8521cp-32, 0x1.88d1b9a5e51a8p-30, 0x1.f5ff7d2b3c7dfp-29,
+                         0x1.8c125e4ce8cb7p-27, 0x1.2cb14c69d9473p-25, 0x1.dfc3c71f3c257p-24, 0x1.6ebc53409226dp-22,
+                         0x1.2272b2f94add9p-20, 0x1.c2c0beb423462p-19, 0x1.66221ade6c68dp-17, 0x1.197da2e8d154dp-15,
+                         0x1.c3cd0ad7829fep-14, 0x1.68d7d916976f3p-12, 0x1.276b51f311d52p-10, 0x1.e4076193ab533p-9,
+                         0x1.9e097c3c5f9fdp-7, 0x1.6595f9d3a06d1p-5),
+             0x1.6b98e74488343p-3));
 }
 
 // Below 1: I0 and K0 + log(x) I0; I1 / x and (K1 - 1 / x - log(x) I1) / x; in x^2.
@@ -303,34 +299,30 @@ TP_MATH Pair airy_zeta(double x) {
 // x^(1/4) exp(zeta) Ai(x) from 1 on, in 1 / (zeta + 0.7).
 TP_MATH Pair airy_right(double t) {
   return leading(
-      0x1.18ce4e0023c07p-2, 0x1.60c6f5cb74d6cp-61,
-      t *
-          horner(
-              t,
-              horner_quad(t, t * t, 0x1.79100f2543e05p-35, -0x1.1ef003807231ap-34, -0x1.a047b37c2dc12p-33,
-                          0x1.39ee1a3cfa946p-32, 0x1.dd6eec4775461p-32, -0x1.695764d1b2446p-31, -0x1.201dfa19900c9p-31,
-                          0x1.abac03afd6093p-31, 0x1.369a9bdf24908p-31, -0x1.f5744ff7ad812p-31, -0x1.b933fd063f2c2p-37,
-                          -0x1.c91c97e63ffb7p-32, 0x1.627c87893797ap-31, -0x1.39722e8bf554p-28, -0x1.dd16e1816a9e3p-30,
-                          -0x1.064ebd0f549c4p-25, -0x1.7c31ba5f9ab5dp-25, -0x1.19e7f21e31b4ap-22,
-                          -0x1.37f00c2818562p-21, -0x1.5e66c813c94fdp-19, -0x1.d72c5c87957abp-18, -0x1.edc4af1ffa43p-16,
-                          -0x1.744a48397a736p-14, -0x1.9e808c88d25d9p-12, -0x1.5b0afcfc147e3p-10),
-              -0x1.226bac3cb5a99p-7));
+      0x1.18ce4e0023c07p-2, 0x1.60c6f5cb74d6cp-61, t,
+      horner(t,
+             horner_quad(t, t * t, 0x1.79100f2543e05p-35, -0x1.1ef003807231ap-34, -0x1.a047b37c2dc12p-33,
+                         0x1.39ee1a3cfa946p-32, 0x1.dd6eec4775461p-32, -0x1.695764d1b2446p-31, -0x1.201dfa19900c9p-31,
+                         0x1.abac03afd6093p-31, 0x1.369a9bdf24908p-31, -0x1.f5744ff7ad812p-31, -0x1.b933fd063f2c2p-37,
+                         -0x1.c91c97e63ffb7p-32, 0x1.627c87893797ap-31, -0x1.39722e8bf554p-28, -0x1.dd16e1816a9e3p-30,
+                         -0x1.064ebd0f549c4p-25, -0x1.7c31ba5f9ab5dp-25, -0x1.19e7f21e31b4ap-22, -0x1.37f00c2818562p-21,
+                         -0x1.5e66c813c94fdp-19, -0x1.d72c5c87957abp-18, -0x1.edc4af1ffa43p-16, -0x1.744a48397a736p-14,
+                         -0x1.9e808c88d25d9p-12, -0x1.5b0afcfc147e3p-10),
+             -0x1.226bac3cb5a99p-7));
 }
 
 // x^(1/4) sqrt(Ai^2 + Bi^2) at -x and zeta times the phase less zeta - pi/4, from 2 on, in 1 / (zeta + 1).
 TP_MATH Pair airy_modulus(double t) {
   return leading(
-      0x1.20734099cc3aep-1, -0x1.0737fb1f6feeap-55,
-      t *
-          horner(
-              t,
-              horner_quad(t, t * t, 0x1.7be21c381b77cp-37, -0x1.7df695a644c08p-37, -0x1.15db5fa2ef97ep-34,
-                          0x1.8ef66269ade1fp-34, 0x1.6ac7c340c9aeap-34, -0x1.8115cb752e5fdp-33, 0x1.6a5d4f8825cffp-35,
-                          -0x1.31aebdce60765p-33, 0x1.1a92323e1e267p-31, -0x1.0ddd64cfcaa2ap-31, -0x1.6912ac7b2dc1ap-31,
-                          0x1.11d0d6e470615p-28, -0x1.84c335c35c71p-27, 0x1.3a877fc184e9ep-26, -0x1.c4a3a319f3183p-27,
-                          -0x1.11b71ae75f632p-23, 0x1.29e72a779fbe7p-22, -0x1.014320273415dp-19, -0x1.76e70757a8124p-18,
-                          -0x1.02d1a829a6a7fp-16, -0x1.0fcbc25349d59p-12, -0x1.52f5b75d17499p-10),
-              -0x1.e698b063cc3d9p-10));
+      0x1.20734099cc3aep-1, -0x1.0737fb1f6feeap-55, t,
+      horner(t,
+             horner_quad(t, t * t, 0x1.7be21c381b77cp-37, -0x1.7df695a644c08p-37, -0x1.15db5fa2ef97ep-34,
+                         0x1.8ef66269ade1fp-34, 0x1.6ac7c340c9aeap-34, -0x1.8115cb752e5fdp-33, 0x1.6a5d4f8825cffp-35,
+                         -0x1.31aebdce60765p-33, 0x1.1a92323e1e267p-31, -0x1.0ddd64cfcaa2ap-31, -0x1.6912ac7b2dc1ap-31,
+                         0x1.11d0d6e470615p-28, -0x1.84c335c35c71p-27, 0x1.3a877fc184e9ep-26, -0x1.c4a3a319f3183p-27,
+                         -0x1.11b71ae75f632p-23, 0x1.29e72a779fbe7p-22, -0x1.014320273415dp-19, -0x1.76e70757a8124p-18,
+                         -0x1.02d1a829a6a7fp-16, -0x1.0fcbc25349d59p-12, -0x1.52f5b75d17499p-10),
+             -0x1.e698b063cc3d9p-10));
 }
 TP_MATH double airy_phase(double t) {
   return horner(

@@ -38,10 +38,10 @@ TP_MATH Pair two_sum(double a, double b) {
   return {s, (a - (s - back)) + (b - back)};
 }
 
-// hi + lo + w with what the sum loses, for w smaller than hi.
-TP_MATH Pair leading(double hi, double lo, double w) {
-  const double sum = hi + w;
-  return {sum, ((hi - sum) + w) + lo};
+// hi + lo + t p with what the sum loses, for t p smaller than hi.
+TP_MATH Pair leading(double hi, double lo, double t, double p) {
+  const double sum = TP_FMA(t, p, hi);
+  return {sum, TP_FMA(t, p, hi - sum) + lo};
 }
 
 // (hi + lo) / y, hi constant.

@@ -65,7 +65,7 @@ TP_MATH Pair lgamma_near(double a, LogParts parts) {
   const bool low = a < 0.5, step = a < 0x1.6a09e667f3bcdp+0, one = (a >= 0x1.6a09e667f3bcdp-1) & step;
   const double inner = step ? a - 1.0 : a - 2.0, t = low ? a : inner;
   const double c = one ? -0x1.2788cfc6fb619p-1 : 0x1.b0ee6072093cep-2, c_lost = 0x1.6cb90701fbfabp-58;
-  const double slope = TP_FMA(t, lgamma_near_two(t), c_lost), p = c + slope, p_lost = (c - p) + slope;
+  const auto [p, p_lost] = leading(c, c_lost, t, lgamma_near_two(t));
   const auto [part, part_lost] = two_product(t, p);
   const double subtract = step ? -parts.log.hi : 0.0;
   const auto [hi, lost] = two_sum(one ? 0.0 : subtract, part);

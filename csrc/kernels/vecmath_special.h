@@ -167,17 +167,15 @@ namespace detail {
 // Doubles reach 6.01 from y; the far piece is for what is nearer to 1 than they are.
 TP_MATH Pair erfinv_near(double t, double lost) {
   return leading(
-      0x1.a755e7c99ae86p+0, -0x1.8f2ce4b47ebb6p-56 + lost,
-      t *
-          horner(
-              t,
-              horner_quad(t, t * t, -0x1.71e85cb7c66e7p-76, -0x1.98901e99d9c27p-72, 0x1.493dd47a7b686p-68,
-                          0x1.61fa58bed690ap-66, -0x1.bed537ed97e92p-62, 0x1.7997aa9237e9cp-61, 0x1.2702e1128be12p-56,
-                          -0x1.1ac450727647cp-53, -0x1.97658b3d58e2ep-55, 0x1.d63b2bb633bd2p-48, -0x1.682f41a549495p-45,
-                          -0x1.6ba68d1796bcfp-44, 0x1.7231a3e48d582p-39, -0x1.c8a5ab52e0019p-37, -0x1.dc3e5172ac9cfp-35,
-                          0x1.20f53f519ed0ap-30, -0x1.1a9eb3bfcd07cp-28, -0x1.f36cee3c60d01p-26, 0x1.c6b4f898a7553p-22,
-                          -0x1.6e8a53ca14edfp-20, -0x1.d1d1f7ca61a14p-17, 0x1.879c2a20b13ap-13, -0x1.845769483523p-11),
-              -0x1.8b6c33114ea71p-8, 0x1.ebd80d9b13df9p-3));
+      0x1.a755e7c99ae86p+0, -0x1.8f2ce4b47ebb6p-56 + lost, t,
+      horner(t,
+             horner_quad(t, t * t, -0x1.71e85cb7c66e7p-76, -0x1.98901e99d9c27p-72, 0x1.493dd47a7b686p-68,
+                         0x1.61fa58bed690ap-66, -0x1.bed537ed97e92p-62, 0x1.7997aa9237e9cp-61, 0x1.2702e1128be12p-56,
+                         -0x1.1ac450727647cp-53, -0x1.97658b3d58e2ep-55, 0x1.d63b2bb633bd2p-48, -0x1.682f41a549495p-45,
+                         -0x1.6ba68d1796bcfp-44, 0x1.7231a3e48d582p-39, -0x1.c8a5ab52e0019p-37, -0x1.dc3e5172ac9cfp-35,
+                         0x1.20f53f519ed0ap-30, -0x1.1a9eb3bfcd07cp-28, -0x1.f36cee3c60d01p-26, 0x1.c6b4f898a7553p-22,
+                         -0x1.6e8a53ca14edfp-20, -0x1.d1d1f7ca61a14p-17, 0x1.879c2a20b13ap-13, -0x1.845769483523p-11),
+             -0x1.8b6c33114ea71p-8, 0x1.ebd80d9b13df9p-3));
 }
 TP_MATH double erfinv_middle(double t) {
   return horner(
@@ -222,7 +220,7 @@ TP_MATH Pair erfinv_outer(double w, double w_lost) {
   const double root_lost = (((w - square) - square_lost) + w_lost) * (0.5 / root);
   const double over = TP_FMA(0x1.6ba7d0c689187p+4, 1.0 / (root + 2.0), -0x1.c5925f2bf8c59p+0),
                t = root - 0x1.1666666666666p+2;
-  return leading(root, root_lost, TP_EITHER(Far && root > 6.2, erfinv_far(over), erfinv_middle(t)));
+  return leading(root, root_lost, 1.0, TP_EITHER(Far && root > 6.2, erfinv_far(over), erfinv_middle(t)));
 }
 template <bool Far>
 TP_MATH Pair erfinv_over_y(double product) {
