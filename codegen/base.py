@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from . import cache as kept
 from .formula import parse
@@ -51,20 +51,20 @@ def library() -> OpFile | None:
         return None
     from . import resolve
 
-    text = path.read_bytes()
-    key = _key(text)
-    found = _read(Path(__file__).with_name(SHIPPED), key)
+    data = path.read_bytes()
+    key, text = _key(data), data.decode()
+    found = _read(Path(__file__).with_name(SHIPPED), key, text)
     if found is None:
         try:
             file = kept.folder() / f"model-{key}.pickle.xz"
         except kept.CacheError:
             return resolve.load(str(path))[0]
-        found = _read(file, key)
+        found = _read(file, key, text)
         if found is None:
             found = resolve.load(str(path))[0]
             with suppress(ImportError):  # some builds of Python lack lzma: the entries are read each time
-                kept.write(file, _packed(key, found))
-    return replace(found, source=tuple(text.decode().split("\n")))
+                kept.write(file, _packed(key, found, text))
+    return replace(found, source=tuple(text.split("\n")))
 
 
 def ship(to: Path) -> None:
@@ -73,16 +73,26 @@ def ship(to: Path) -> None:
     if path is not None:
         from . import resolve
 
-        key = _key(path.read_bytes())
-        to.write_bytes(_packed(key, resolve.load(str(path))[0]))
-        if _read(to, key) is None:
+        data = path.read_bytes()
+        key, text = _key(data), data.decode()
+        to.write_bytes(_packed(key, resolve.load(str(path))[0], text))
+        if _read(to, key, text) is None:
             raise RuntimeError(f"codegen: {to} cannot be read back; every define_op would read the entries instead")
 
 
 class _Pickler(pickle.Pickler):
     """Leaves places out: faults are told of the caller's file, never of the library's. Formulas keep their texts alone,
-    a third of the room; few of them are ever looked into.
+    a third of the room; few of them are ever looked into. Long texts are places in the file of entries.
     """
+
+    def __init__(self, to: IO[bytes], entries: str) -> None:
+        super().__init__(to, protocol=5)
+        self.entries = entries
+
+    def persistent_id(self, o: Any) -> tuple[int, int] | None:
+        if type(o) is not str or len(o) < 16 or (start := self.entries.find(o)) < 0:
+            return None
+        return start, start + len(o)
 
     def reducer_override(self, o: Any) -> Any:
         if type(o) is Loc:
@@ -92,7 +102,7 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _packed(key: str, model: OpFile) -> bytes:
+def _packed(key: str, model: OpFile, text: str) -> bytes:
     """Without the lines of the file, which are beside it, and without what only checks of its own entries read."""
     import io
     import lzma
@@ -100,7 +110,7 @@ def _packed(key: str, model: OpFile) -> bytes:
     out = io.BytesIO()
     spare: dict[str, Any] = {"doc": "", "keys": {}, "end_line": 0, "ref": "", "test": TestSpec(), "special": ()}
     entries = tuple(replace(e, **spare) for e in model.entries)
-    _Pickler(out, protocol=5).dump((key, replace(model, entries=entries, source=())))
+    _Pickler(out, text).dump((key, replace(model, entries=entries, source=())))
     return lzma.compress(out.getvalue(), preset=9 | lzma.PRESET_EXTREME)
 
 
@@ -111,6 +121,13 @@ _VALUES = {"complex": complex, "frozenset": frozenset, "range": range, "set": se
 class _Unpickler(pickle.Unpickler):
     """The generator is `codegen` in the source tree and `tensorplay.codegen` when installed; nothing else is loaded."""
 
+    def __init__(self, of: IO[bytes], entries: str) -> None:
+        super().__init__(of)
+        self.entries = entries
+
+    def persistent_load(self, place: tuple[int, int]) -> str:
+        return self.entries[slice(*place)]
+
     def find_class(self, module: str, name: str) -> Any:
         if module == "builtins" and name in _VALUES:
             return _VALUES[name]
@@ -120,19 +137,19 @@ class _Unpickler(pickle.Unpickler):
         return getattr(importlib.import_module(f"{__package__}.{own}"), name)
 
 
-def _read(file: Path, key: str) -> OpFile | None:
+def _read(file: Path, key: str, text: str) -> OpFile | None:
     try:
         import lzma
 
         with lzma.open(file) as f:
-            of, found = _Unpickler(f).load()
+            of, found = _Unpickler(f, text).load()
     except Exception:  # absent, or cut short, or of another version: made anew
         return None
     return found if of == key and isinstance(found, OpFile) else None
 
 
-def _key(text: bytes) -> str:
-    h = hashlib.sha256(text)
+def _key(data: bytes) -> str:
+    h = hashlib.sha256(data)
     h.update(str(sys.version_info[:2]).encode())
     for p in sorted(Path(__file__).resolve().parent.glob("*.py")):
         h.update(p.read_bytes())

@@ -142,9 +142,9 @@ class Bench:
         include = [f"-I{self.variant.src / name}" for name in ("csrc", "generated/cpp", "generated/cpp/tests")]
         link = [f"-L{package / 'lib'}", "-ltensorplay", "-pthread", f"-Wl,-rpath,{package / 'lib'}"]
         link.append(f"-Wl,-rpath-link,{package / 'lib'}")
-        if name == "generated_nodes_test":  # the library does not export what it walks
+        if name == "generated_nodes_test":  # the library does not export what it walks: linked as the library is
             link.remove("-ltensorplay")
-            for part in ("tensorplay", "kernels_baseline", "kernels_avx2", "kernels_avx512"):  # as the library is linked
+            for part in ("tensorplay", "kernels_baseline", "kernels_avx2", "kernels_avx512"):
                 link += map(str, sorted(self.variant.build_dir.glob(f"CMakeFiles/{part}.dir/**/*.o")))
             link += [str(p) for p in (package / "lib").glob("libscipy_openblas.*")] + ["-ldl"]
         headers = self.variant.build_dir / "headers"
