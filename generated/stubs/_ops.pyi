@@ -1010,10 +1010,10 @@ def logical_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor |
     """Whether exactly one of the two elements is nonzero."""
 
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is..."""
 
 def logit_(input: Tensor, eps: float | None = None) -> Tensor:
-    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is..."""
 
 def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: dtype | None = None, out: Tensor | None = None, device: DeviceLike | None = None, requires_grad: bool = False) -> Tensor:
     """Powers of base with evenly spaced exponents from start to end."""

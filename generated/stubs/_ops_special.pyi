@@ -106,7 +106,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
     """Logarithm of the softmax along dim, without overflow."""
 
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+    """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is..."""
 
 def logsumexp(input: Tensor, dim: Sequence[int] | int, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials along dim, without overflow."""

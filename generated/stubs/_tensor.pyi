@@ -730,9 +730,9 @@ class _TensorOps:
     def logical_xor_(self, other: Tensor | Number) -> Tensor:
         """Whether exactly one of the two elements is nonzero."""
     def logit(self, eps: float | None = None) -> Tensor:
-        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is..."""
     def logit_(self, eps: float | None = None) -> Tensor:
-        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given."""
+        """Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is..."""
     def logsumexp(self, dim: Sequence[int] | int, keepdim: bool = False) -> Tensor:
         """Logarithm of the sum of exponentials along dim, without overflow."""
     def lt(self, other: Tensor | Number) -> Tensor:

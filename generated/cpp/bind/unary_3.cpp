@@ -662,7 +662,8 @@ PyMethodDef functions_top[] = {
      "logit(input, eps=None)\n"
      "--\n"
      "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given;\n"
+     "within 4 ulp.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -674,8 +675,8 @@ PyMethodDef functions_top[] = {
      "logit_(input, eps=None)\n"
      "--\n"
      "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "In place: self is overwritten and returned."},
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given;\n"
+     "within 4 ulp. In place: self is overwritten and returned."},
     {},
 };
 
@@ -887,7 +888,8 @@ PyMethodDef functions_special[] = {
      "logit(input, eps=None)\n"
      "--\n"
      "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given;\n"
+     "within 4 ulp.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -1016,7 +1018,8 @@ PyMethodDef methods[] = {
      "logit($self, eps=None)\n"
      "--\n"
      "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given;\n"
+     "within 4 ulp.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
@@ -1028,8 +1031,8 @@ PyMethodDef methods[] = {
      "logit_($self, eps=None)\n"
      "--\n"
      "\n"
-     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given.\n"
-     "In place: self is overwritten and returned."},
+     "Inverse of the logistic function, input first limited to [eps, 1 - eps] where eps is given;\n"
+     "within 4 ulp. In place: self is overwritten and returned."},
     {},
 };
 }  // namespace
