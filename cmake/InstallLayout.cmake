@@ -15,7 +15,12 @@ if(CMAKE_STRIP)
 endif()
 
 foreach(room core kernels autograd ops transforms)
-  install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h")
+  # Without what kernels share among themselves: no header that declares something for others includes it.
+  install(DIRECTORY csrc/${room} DESTINATION tensorplay/include FILES_MATCHING PATTERN "*.h"
+    PATTERN "isa" EXCLUDE
+    REGEX "/(attention|conv|conv_direct|distance|fft|index|norm|pool|random|reduce|scan|softmax|sort)_table\\.h$" EXCLUDE
+    REGEX "/(index|linalg|norm)_support\\.h$" EXCLUDE
+    REGEX "/(conv|fft|pool)_plan\\.h$" EXCLUDE)
 endforeach()
 foreach(header args objects op_library python_ops)
   install(FILES csrc/python/${header}.h DESTINATION tensorplay/include/python)
