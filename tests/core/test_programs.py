@@ -4,6 +4,7 @@ does not export, is linked from the objects that its build left."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -34,7 +35,7 @@ def from_objects(build: Path, installed: Path) -> list[str]:
     engine = next(e for e in of_library if e["file"].endswith("csrc/autograd/engine.cpp"))
     words = shlex.split(engine["command"])
     options = [w for w in words if w.startswith(("-D", "-I", "-m", "-f"))]
-    options += [f"-isystem{w}" for before, w in zip(words, words[1:], strict=False) if before == "-isystem"]
+    options += [f"-isystem{w}" for before, w in itertools.pairwise(words) if before == "-isystem"]
     blas = sorted((installed / "lib").glob("libscipy_openblas*"))
     return [*options, *(str(build / e["output"]) for e in of_library), *map(str, blas), "-ldl"]
 
