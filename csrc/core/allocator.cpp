@@ -1,4 +1,4 @@
-// Free lists refill from chunks and give them back whole; large blocks are cached by rounded size up to a bound, on huge pages where offered.
+// Free lists refill from chunks and give them back whole; large blocks are cached by rounded size up to a bound, the sizes used last, on huge pages where offered.
 #include "core/allocator.h"
 
 #include <cstdlib>
@@ -247,8 +247,13 @@ void small_overflow(std::size_t cls, void* p) {
 namespace {
 
 struct Cache {
-  std::unordered_map<std::size_t, std::vector<void*>> free;
-  std::uint64_t cached = 0, in_use = 0, peak = 0;
+  /// Free blocks of one size, and when one was last put there.
+  struct Blocks {
+    std::vector<void*> list;
+    std::uint64_t used = 0;
+  };
+  std::unordered_map<std::size_t, Blocks> free;
+  std::uint64_t cached = 0, in_use = 0, peak = 0, turn = 0;
   std::size_t limit = 0;
   bool ready = false;
 
@@ -307,6 +312,17 @@ void system_free(void* p, std::size_t size) {
   std::free(p);
 }
 
+// One block of the size that was put back longest ago; there is one.
+void drop_oldest(Cache& c) {
+  auto oldest = c.free.end();
+  for (auto it = c.free.begin(); it != c.free.end(); ++it)
+    if (!it->second.list.empty() && (oldest == c.free.end() || it->second.used < oldest->second.used)) oldest = it;
+  system_free(oldest->second.list.back(), oldest->first);
+  oldest->second.list.pop_back();
+  c.cached -= oldest->first;
+  if (oldest->second.list.empty()) c.free.erase(oldest);
+}
+
 }  // namespace
 
 void* large_alloc(std::size_t bytes) {
@@ -314,9 +330,9 @@ void* large_alloc(std::size_t bytes) {
   if (bytes > (std::size_t(1) << 62)) fail(ErrorKind::Memory, "allocation of ", bytes, " bytes failed");
   const std::size_t size = rounded(bytes ? bytes : 1);
   void* p = nullptr;
-  if (auto it = c.free.find(size); it != c.free.end() && !it->second.empty()) {
-    p = it->second.back();
-    it->second.pop_back();
+  if (auto it = c.free.find(size); it != c.free.end() && !it->second.list.empty()) {
+    p = it->second.list.back();
+    it->second.list.pop_back();
     c.cached -= size;
   } else {
     p = system_alloc(size);
@@ -335,12 +351,13 @@ void large_free(void* p, std::size_t bytes) {
   Cache& c = cache();
   const std::size_t size = rounded(bytes ? bytes : 1);
   c.in_use -= size;
-  if (c.cached + size <= c.limit) {
-    c.free[size].push_back(p);
-    c.cached += size;
-  } else {
-    system_free(p, size);
-  }
+  if (size > c.limit) return system_free(p, size);
+  // The sizes that were not asked for the longest make room: a program that goes on to other sizes would find no place.
+  while (c.cached + size > c.limit) drop_oldest(c);
+  Cache::Blocks& blocks = c.free[size];
+  blocks.list.push_back(p);
+  blocks.used = ++c.turn;
+  c.cached += size;
 }
 
 Stats stats() {
@@ -352,8 +369,8 @@ void reset_peak() { cache().peak = total(cache()); }
 void trim() {
   if (kPooling) trim_small();
   Cache& c = cache();
-  for (auto& [size, list] : c.free)
-    for (void* p : list) system_free(p, size);
+  for (auto& [size, blocks] : c.free)
+    for (void* p : blocks.list) system_free(p, size);
   c.free.clear();
   c.cached = 0;
 }
