@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--json", default="", help="where results are kept; functions it has are not run again")
     parser.add_argument("--same", default="", metavar="JSON", help="compare checksums with those kept there; no scan")
     options = parser.parse_args()
-    chosen = options.only.split(",") if options.only else names()
+    chosen = options.only.split(",") if options.only else [] if options.same else names()
     kept = Path(options.json) if options.json else None
     results: dict[str, Any] = json.loads(kept.read_text()) if kept and kept.is_file() else {}
     memory = [SharedMemory(create=True, size=CHUNK * 8) for _ in range(2)]
