@@ -250,8 +250,8 @@ def chosen(n: Node) -> Node:
     """Choices that literals decide, such as that of an argument left at None."""
     n = map_children(n, chosen)
     match n:
-        case Call(func="where", args=(Compare(op=("==" | "!=") as op, left=a, right=b), yes, no)) if (
-            isinstance(a, _LITERALS) and isinstance(b, _LITERALS)
-        ):
+        case Call(func="where", args=(Compare(op=("==" | "!=") as op, left=a, right=b), yes, no)) if isinstance(
+            a, _LITERALS
+        ) and isinstance(b, _LITERALS):
             return yes if (a == b) == (op == "==") else no
     return n

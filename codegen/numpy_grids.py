@@ -155,9 +155,7 @@ def _neighbours(p: float, mode: int) -> list[tuple[float, float]]:
     return [(low + k, cubic(p - low - k)) for k in (-1, 0, 1, 2)]
 
 
-def _spots(
-    place: Array, space: Dims, mode: int, padding: int, align: bool
-) -> Iterator[tuple[tuple[int, ...], float]]:
+def _spots(place: Array, space: Dims, mode: int, padding: int, align: bool) -> Iterator[tuple[tuple[int, ...], float]]:
     """The elements that a place of the grid reads, and how much of each."""
     spots: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     for c, n in zip(place[::-1], space, strict=True):

@@ -390,9 +390,7 @@ def _triplet_margin_loss(
     return _loss(np.maximum(distance(anchor, positive) - far + margin, 0), reduction)
 
 
-def _multi_margin_loss(
-    x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str
-) -> Array:
+def _multi_margin_loss(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Array:
     if x.ndim == 1:
         return _loss(_multi_margin_loss(x[None], np.ravel(target), p, margin, weight, "sum"), "none")
     losses = []
@@ -429,7 +427,9 @@ OPS: dict[str, Callable[..., Any]] = (
         "nll_loss": _nll_loss_op,
         "cross_entropy": _cross_entropy_op,
         "cross_entropy_probs": _cross_entropy_probs,
-        "exclusive_cumprod": _exclusive_cumprod, "linear_recurrence": _linear_recurrence, "one_before": _one_before,
+        "exclusive_cumprod": _exclusive_cumprod,
+        "linear_recurrence": _linear_recurrence,
+        "one_before": _one_before,
         "tie_share": _tie_share,
         "cross_entropy_curvature": _cross_entropy_curvature,
         "multi_margin_loss": _multi_margin_loss,

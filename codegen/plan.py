@@ -16,7 +16,7 @@ from .errors import Diagnostics
 from .model import Diff, Entry, Loc, OpFile, Overload, Result
 from .plan_batch import Batching
 from .plan_formulas import words
-from .plan_loops import Loop
+from .plan_loop_forms import Loop
 from .plan_ops import Context, Elementwise, Fault, Forward, OverloadNames
 from .plan_tangent import Backward
 from .plan_terms import Ops, TermError, Terms, Use, Value, describe, result_count

@@ -12,7 +12,7 @@ from .cpp_types import BOOL, DIMS, DTYPE, TENSOR
 from .derive import times_g
 from .formula import Bool, Call, Name, Node, Num, Subscript, names, to_text
 from .model import Arg, Base, Diff
-from .plan_loops import Loop
+from .plan_loop_forms import Loop
 from .plan_ops import Context, Elementwise, OverloadNames
 from .plan_terms import SHAPES, TermError, Terms, Use, Value, reads, split_meta
 from .plan_types import Function, Spec

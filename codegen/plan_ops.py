@@ -13,7 +13,8 @@ from .derive import times_g
 from .formula import Call, Name, Node, names
 from .model import DTYPE_GROUPS, Arg, Base, Diff, Entry, Overload, Result, Type
 from .plan_compute import SERVES, is_mask_use, share_work
-from .plan_loops import Loop, LoopBuilder
+from .plan_loop_forms import Loop
+from .plan_loops import LoopBuilder
 from .plan_static import LoopError
 from .plan_terms import Ops, Terms, Use, Value
 from .plan_terms import reads as elements_read

@@ -46,8 +46,13 @@ def row(e: Entry, saved: dict[tuple[str, int], tuple[str, ...]]) -> TestRow:
         ("params", dict(t.params), {}),
         ("shapes", t.shapes, ()),
         # Every result is looked at: what leaves one out by default is set.
-        ("cases", tuple({k: case_value(v) for k, v in {**dict.fromkeys(e.when.values(), True), **c}.items()}
-                        for c in t.cases), ()),
+        (
+            "cases",
+            tuple(
+                {k: case_value(v) for k, v in {**dict.fromkeys(e.when.values(), True), **c}.items()} for c in t.cases
+            ),
+            (),
+        ),
         ("tol", t.tol, None),
         ("skip", dict(t.skip), {}),
         ("special", tuple(dict(s.values) for s in e.special), ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .model import OpFile
-from .plan_loops import Loop
+from .plan_loop_forms import Loop
 from .plan_terms import Use
 
 

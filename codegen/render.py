@@ -14,7 +14,7 @@ from .model import OpFile
 from .plan import plan as make_plan
 from .plan_bind import plan_bindings
 from .plan_docs import page
-from .plan_loops import TRIG_LIMIT
+from .plan_loop_forms import TRIG_LIMIT
 from .plan_stubs import plan_stubs
 from .plan_tests import plan_tests
 from .plan_types import Function, Plan
