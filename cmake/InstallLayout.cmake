@@ -20,7 +20,7 @@ foreach(room core kernels autograd ops transforms)
     PATTERN "isa" EXCLUDE
     REGEX "/(attention|conv|conv_direct|distance|fft|index|norm|pool|random|reduce|scan|softmax|sort)_table\\.h$" EXCLUDE
     REGEX "/(index|linalg|norm)_support\\.h$" EXCLUDE
-    REGEX "/(conv|fft|pool)_plan\\.h$" EXCLUDE)
+    REGEX "/(vecmath_pieces|(conv|fft|pool)_plan)\\.h$" EXCLUDE)
 endforeach()
 foreach(header args objects op_library python_ops)
   install(FILES csrc/python/${header}.h DESTINATION tensorplay/include/python)

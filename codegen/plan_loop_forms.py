@@ -87,6 +87,20 @@ class Loop:
         return Parts(done, tuple(lines))
 
     @property
+    def pieces(self) -> Parts | None:
+        """Parts where the maths has a function as polynomials on pieces: for the types of m::kPieces."""
+        if not self.plain:
+            return None
+        if whole := _PIECES_CALL.fullmatch(self.general):
+            return Parts((f"m::{whole[1]}_block(n, {whole[2]}, to)",), ())
+        calls = list(dict.fromkeys(_PIECES_CALL.findall(self.value)))
+        if len(calls) != 1:
+            return None
+        name, operand = calls[0]
+        line = f"to[i] = {self.value};".replace(f"m::{name}({operand}[i])", "p0[i - from]")
+        return Parts((f"m::{name}_block(end - from, {operand} + from, p0)",), (line,))
+
+    @property
     def near(self) -> Near | None:
         """Where the maths has a short form for all elements of a block."""
         if not self.plain:
@@ -163,6 +177,9 @@ class Parts:
 _BLOCK_CALL = re.compile(rf"m::({'|'.join(sorted(BLOCK))})\((?:(int\(\w+\)), )?(\w+)\[i\]\)")
 
 
+_PIECES_CALL = re.compile(r"m::(ndtr|times_ndtr)\((\w+)\[i\]\)")
+
+
 def _block_call(match: re.Match[str], count: str, offset: str, to: str) -> str:
     name, order, operand = match.groups()
     return f"m::{name}_block({f'{order}, ' if order else ''}{count}, {operand}{offset}, {to})"
@@ -171,6 +188,7 @@ def _block_call(match: re.Match[str], count: str, offset: str, to: str) -> str:
 # Products whose other factor would be rounded to few bits where it nearly vanishes: the maths has them in one.
 _WHOLE = (
     (re.compile(r"(\w+\[i\]) \* m::sigmoid\(\1\)"), "times_sigmoid"),
+    (re.compile(r"(\w+\[i\]) \* m::ndtr\(\1\)"), "times_ndtr"),
     (re.compile(r"(\w+\[i\]) \* m::tanh\(m::logaddexp\(\1, T\(0\)\)\)"), "times_tanh_softplus"),
 )
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import zlib
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import IO, Any
@@ -92,6 +93,8 @@ def worker() -> None:
 
     tp.set_num_threads(1)
     memory = [SharedMemory(n) for n in sys.argv[2:]]
+    for m in memory:  # the process that made it removes it
+        resource_tracker.unregister(f"/{m.name.lstrip('/')}", "shared_memory")
     slots = [np.ndarray(CHUNK, np.float64, m.buf) for m in memory]
     print("ready", flush=True)
     np.seterr(all="ignore")

@@ -41,6 +41,11 @@ namespace tp {
   X(i1)                           \
   X(i1e)
 
+/// Loops over float32 elements that only AVX-512 has (vecmath_pieces.h); the others leave them out.
+#define TP_SPECIAL_LOOPS_PIECES(X) \
+  X(ndtr)                          \
+  X(times_ndtr)
+
 struct SpecialTable {
   using Loop = void (*)(std::int64_t n, const double* x, double* out);  // out may be x
   using LoopFloat = void (*)(std::int64_t n, const float* x, float* out);
@@ -49,6 +54,7 @@ struct SpecialTable {
 #undef TP_SPECIAL_MEMBER
 #define TP_SPECIAL_MEMBER(name) LoopFloat name##_float;
   TP_SPECIAL_LOOPS_FLOAT(TP_SPECIAL_MEMBER)
+  TP_SPECIAL_LOOPS_PIECES(TP_SPECIAL_MEMBER)
 #undef TP_SPECIAL_MEMBER
   /// A loop on float32 elements, for the others.
   void (*through_float64)(Loop loop, std::int64_t n, const float* x, float* out);

@@ -32,6 +32,19 @@ TP_SPECIAL_THROUGH(airy_ai)
 #undef TP_SPECIAL_OWN
 #undef TP_SPECIAL_BLOCK
 
+// Whether loops over T have those of vecmath_pieces.h.
+#if defined(__AVX512F__) && !defined(TP_SCALAR_LOOPS)
+template <class T>
+inline constexpr bool kPieces = __is_same(T, float);
+#else
+template <class T>
+inline constexpr bool kPieces = false;
+#endif
+#define TP_SPECIAL_PIECES(name) \
+  TP_MATH void name##_block(int64_t n, const float* x, float* out) { special_loops().name##_float(n, x, out); }
+TP_SPECIAL_LOOPS_PIECES(TP_SPECIAL_PIECES)
+#undef TP_SPECIAL_PIECES
+
 template <Real T>
 TP_MATH void polygamma_block(int order, int64_t n, const T* x, T* out) {
   if (order == 0) return digamma_block(n, x, out);

@@ -126,21 +126,41 @@ TP_MATH float ndtr_fast(float x) {
   return a < 0.674f ? middle : outer;
 }
 #if TP_HAS_FMA
-// Beyond 5 the factor before exp(-a^2 / 2) is a polynomial in 1 / a^2 over a. What the quotient and the square lose joins
-// the exponent, what the product loses the last sum.
+namespace detail {
+// ndtr(-a), or a ndtr(-a), from 5 on: the factor before exp(-a^2 / 2) is a polynomial in 1 / a^2 over a. What the quotient
+// and the square lose joins the exponent, what the polynomial and the product lose the last sum.
+template <bool kTimes>
+TP_MATH float ndtr_far(float magnitude) {
+  const float a = magnitude > 14.5f ? 14.5f : magnitude;
+  const float s = a * a, s_lost = TP_FMA(a, a, -s), inverse = 1.0f / a, t = inverse * inverse, h0 = 0x1.988450p-2f;
+  const float rest = horner(t, -0x1.b5303ap+6f, 0x1.edf752p+4f, -0x1.6e37a0p+2f, 0x1.3185b4p+0f, -0x1.987ec8p-2f);
+  const float h = TP_FMA(t, rest, h0), h_lost = TP_FMA(t, rest, h0 - h);
+  const float inverse_lost = kTimes ? 0.0f : TP_FMA(-a, inverse, 1.0f), q = kTimes ? h : h * inverse;
+  const float q_lost = kTimes ? h_lost : TP_FMA(h_lost, inverse, TP_FMA(h, inverse, -q));
+  const auto [n, reduced, biased] = exp_reduce(-0.5f * s, 254, 128);
+  const float r = reduced + TP_FMA(s_lost, -0.5f, inverse_lost), p = TP_FMA(r * r, expm1_tail(r), r);
+  return scale_in_two(q + TP_FMA(q, p, q_lost), n, biased);
+}
+}  // namespace detail
 TP_MATH float ndtr(float x) {
-  const float near = ndtr_fast(x), magnitude = detail::magnitude(x), a = magnitude > 14.5f ? 14.5f : magnitude;
-  const float s = a * a, s_lost = TP_FMA(a, a, -s), inverse = 1.0f / a, inverse_lost = TP_FMA(-a, inverse, 1.0f);
-  const float h = detail::horner(inverse * inverse, -0x1.b5303ap+6f, 0x1.edf752p+4f, -0x1.6e37a0p+2f, 0x1.3185b4p+0f,
-                                 -0x1.987ec8p-2f, 0x1.988450p-2f);
-  const float q = h * inverse, q_lost = TP_FMA(h, inverse, -q);
-  const auto [n, reduced, biased] = detail::exp_reduce(-0.5f * s, 254, 128);
-  const float r = reduced + TP_FMA(s_lost, -0.5f, inverse_lost), p = TP_FMA(r * r, detail::expm1_tail(r), r);
-  const float tail = detail::scale_in_two(q + TP_FMA(q, p, q_lost), n, biased), far = x < 0 ? tail : 1.0f - tail;
+  const float near = ndtr_fast(x), magnitude = detail::magnitude(x), tail = detail::ndtr_far<false>(magnitude);
+  const float far = x < 0 ? tail : 1.0f - tail;
   return magnitude <= kNdtrNearF ? near : far;
 }
 #else
 TP_MATH float ndtr(float x) { return float(ndtr(double(x))); }
+#endif
+// x ndtr(x): x joins before the power of two does, far below zero to the few bits of a subnormal number.
+TP_MATH double times_ndtr(double x) { return x * ndtr(x); }
+#if TP_HAS_FMA
+TP_MATH float times_ndtr(float x) {
+  const float near = x * ndtr_fast(x), magnitude = detail::magnitude(x), tail = detail::ndtr_far<true>(magnitude);
+  const float below = x == -detail::kInf<float> ? __builtin_nanf("") : -tail, above = x - tail;
+  const float far = x < 0 ? below : above;
+  return magnitude <= kNdtrNearF ? near : far;
+}
+#else
+TP_MATH float times_ndtr(float x) { return float(times_ndtr(double(x))); }
 #endif
 TP_MATH float log_ndtr(float x) { return float(log_ndtr(double(x))); }
 

@@ -403,7 +403,7 @@ def tanh_(input: Tensor) -> Tensor:
     """Hyperbolic tangent of each element."""
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """What hyperbolic tangent leaves of each element, x - tanh(x), within 3 ulp at any size."""
+    """What hyperbolic tangent leaves of each element, x - tanh(x), within 4 ulp at any size."""
 
 def threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor:
     """The element where it exceeds the threshold, value elsewhere, both in input's dtype."""

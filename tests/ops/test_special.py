@@ -240,3 +240,36 @@ def test_the_density_of_gamma_far_below_zero_ends() -> None:
     got = tp._C.internal.gamma_density(a, x, 0).tolist()
     assert math.isnan(got[0]) and math.isnan(got[1])
     assert got[2] == pytest.approx(float(mpmath.exp(-1) / mpmath.gamma(-0.5)), rel=1e-14)
+
+
+def ulps(got: tp.Tensor, want: np.ndarray) -> float:
+    """The largest error of float32 numbers in units of the last place, of subnormal numbers too."""
+    unit = np.maximum(np.ldexp(1.0, np.frexp(np.abs(want))[1] - 24), 2.0**-149)
+    return float((np.abs(got.numpy().astype(np.float64) - want) / unit).max())
+
+
+@pytest.mark.parametrize("low, high", [(-14.5, -13), (-10.2, -3.8), (-5.1, 5.1), (3.8, 14)])
+def test_normal_distribution_in_float32(low, high):
+    """Where one form of it takes over from another, and gelu where results are subnormal."""
+    x = tp.linspace(low, high, 200_001, dtype=tp.float32)
+    wide = x.numpy().astype(np.float64)
+    assert ulps(S.ndtr(x), scipy.special.ndtr(wide)) <= 2
+    assert ulps(tp.nn.functional.gelu(x), wide * scipy.special.ndtr(wide)) <= 2
+
+
+@pytest.mark.parametrize("f", [S.ndtr, tp.nn.functional.gelu])
+def test_normal_distribution_of_one_element_and_of_many(f):
+    x = np.random.default_rng(5).uniform(-6, 6, 531).astype(np.float32)
+    edges = [np.inf, -np.inf, np.nan, 0.0, -0.0, -200.0, 200.0, -3.875, 3.875, 5.0, -5.0, -14.5, 1e-40, -1e-40, 4.9]
+    x[: 35 * len(edges) : 35] = edges
+    alone = np.array([f(tp.tensor([v], dtype=tp.float32)).item() for v in x], np.float32)
+    many = f(tp.from_numpy(x)).numpy()
+    assert np.array_equal(many, alone, equal_nan=True)
+    assert np.array_equal(np.signbit(many), np.signbit(alone))
+    assert np.array_equal(f(tp.from_numpy(x)[1:]).numpy(), many[1:], equal_nan=True)
+
+
+def test_tanhshrink_in_float32():
+    x = tp.exp(tp.linspace(-9, 2, 200_001))
+    want = tp.nn.functional.tanhshrink(x.double()).numpy()
+    assert ulps(tp.nn.functional.tanhshrink(x), want) <= 4

@@ -5,6 +5,12 @@
 #include "kernels/vecmath_gamma.h"
 #include "kernels/vecmath_rare.h"
 #include "kernels/vecmath_special.h"
+#if defined(__AVX512F__) && !defined(TP_SCALAR_LOOPS)
+#include "kernels/vecmath_pieces.h"
+#define TP_PIECES(...) m::detail::each_piece<m::detail::__VA_ARGS__>
+#else
+#define TP_PIECES(...) nullptr
+#endif
 
 namespace tp {
 namespace TP_ISA {
@@ -150,6 +156,8 @@ extern const SpecialTable special_table = {
     .i0e_float = each<I0e>,
     .i1_float = each<I1>,
     .i1e_float = each<I1e>,
+    .ndtr_float = TP_PIECES(NdtrPieces<false>),
+    .times_ndtr_float = TP_PIECES(NdtrPieces<true>),
     .through_float64 = through_float64,
 };
 

@@ -898,7 +898,7 @@ PyMethodDef functions_nn_functional[] = {
      "tanhshrink(input)\n"
      "--\n"
      "\n"
-     "What hyperbolic tangent leaves of each element, x - tanh(x), within 3 ulp at any size.\n"
+     "What hyperbolic tangent leaves of each element, x - tanh(x), within 4 ulp at any size.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"

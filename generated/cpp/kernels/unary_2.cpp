@@ -355,6 +355,7 @@ void gelu_erf(std::int64_t count, char* const* data, const Scalar* params) {
   if (n != count) return any_count<T, 1, T, T>(gelu_erf<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::kPieces<T>) return m::times_ndtr_block(n, input, to);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;
@@ -363,13 +364,13 @@ void gelu_erf(std::int64_t count, char* const* data, const Scalar* params) {
         for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr_fast(input[i]);
       } else {
 #pragma GCC ivdep
-        for (std::int64_t i = from; i < end; ++i) to[i] = input[i] * m::ndtr(input[i]);
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::times_ndtr(input[i]);
       }
     }
     return;
   }
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = input[i] * m::ndtr(input[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::times_ndtr(input[i]);
 }
 
 // gelu_erf, gradient of input: strong_mul(ndtr(input) + 0.3989422804014327 * exp(-0.5 * input**2) * input, g)
@@ -380,6 +381,18 @@ void gelu_erf_vjp_input(std::int64_t count, char* const* data, const Scalar* par
   T* to = reinterpret_cast<T*>(data[0]);
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
+  if constexpr (m::kPieces<T>) {
+    for (std::int64_t from = 0; from < n; from += 256) {
+      const std::int64_t end = n - from < 256 ? n : from + 256;
+      T p0[256];
+      m::ndtr_block(end - from, input + from, p0);
+#pragma GCC ivdep
+      for (std::int64_t i = from; i < end; ++i) to[i] =
+          m::strong_mul(p0[i - from] + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]),
+          g[i]);
+    }
+    return;
+  }
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;

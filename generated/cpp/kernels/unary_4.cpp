@@ -127,6 +127,7 @@ void ndtr(std::int64_t count, char* const* data, const Scalar* params) {
   if (n != count) return any_count<T, 1, T, T>(ndtr<T>, count, data, params);
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
+  if constexpr (m::kPieces<T>) return m::ndtr_block(n, input, to);
   if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;

@@ -389,7 +389,7 @@ void tanh_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::conj(T(1) - m::square(out[i])), g[i]);
 }
 
-// tanhshrink: out = where(abs(input) < 1.3, input * square(input) * (218243025 + square(input) * (16081065 + square(input) * (289575 + square(input) * (1430 + square(input))))) / (654729075 + square(input) * (310134825 + square(input) * (18918900 + square(input) * (315315 + square(input) * (1485 + square(input)))))), input - tanh(input))
+// tanhshrink: out = where(abs(input) < 1.3, input * square(input) / 3 - input * square(input) * square(input) * ((261891630 + square(input) * (18050175 + square(input) * (311025 + square(input) * (1482 + square(input))))) / (1964187225 + square(input) * (930404475 + square(input) * (56756700 + square(input) * (945945 + square(input) * (4455 + 3 * square(input))))))), input - tanh(input))
 template <class T>
 void tanhshrink(std::int64_t count, char* const* data, const Scalar* params) {
   const std::int64_t n = count & -kStep<T, T, T>;
@@ -399,9 +399,10 @@ void tanhshrink(std::int64_t count, char* const* data, const Scalar* params) {
   using R = real_t<T>;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const T s0 = m::square(input[i]);
+    const T s1 = m::square(input[i]);
+    const T s0 = input[i] * s1;
     to[i] = m::where<T>(m::abs(input[i]) < R(1.3),
-        ((input[i] * s0) * (T(218243025) + (s0 * (T(16081065) + (s0 * (T(289575) + (s0 * (T(1430) + s0)))))))) / (T(654729075) + (s0 * (T(310134825) + (s0 * (T(18918900) + (s0 * (T(315315) + (s0 * (T(1485) + s0))))))))), input[i] - m::tanh(input[i]));
+        s0 / T(3) - ((s0 * s1) * ((T(261891630) + (s1 * (T(18050175) + (s1 * (T(311025) + (s1 * (T(1482) + s1))))))) / (T(1964187225) + (s1 * (T(930404475) + (s1 * (T(56756700) + (s1 * (T(945945) + (s1 * (T(4455) + (T(3) * s1)))))))))))), input[i] - m::tanh(input[i]));
   }
 }
 

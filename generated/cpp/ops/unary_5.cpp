@@ -1474,7 +1474,7 @@ GraphGradVec TanhBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
 }
 
 // tanhshrink(Tensor input) -> Tensor out
-//   out = where(abs(input) < 1.3, input * square(input) * (218243025 + square(input) * (16081065 + square(input) * (289575 + square(input) * (1430 + square(input))))) / (654729075 + square(input) * (310134825 + square(input) * (18918900 + square(input) * (315315 + square(input) * (1485 + square(input)))))), input - tanh(input))
+//   out = where(abs(input) < 1.3, input * square(input) / 3 - input * square(input) * square(input) * ((261891630 + square(input) * (18050175 + square(input) * (311025 + square(input) * (1482 + square(input))))) / (1964187225 + square(input) * (930404475 + square(input) * (56756700 + square(input) * (945945 + square(input) * (4455 + 3 * square(input))))))), input - tanh(input))
 //   d input = square(tanh(input))
 //   saves: input
 
