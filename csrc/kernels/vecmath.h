@@ -29,6 +29,7 @@
 //   vecmath_gamma.h    gamma family                vecmath_bessel.h   i0 i0e i1 i1e
 //   vecmath_int.h      integers and bool           vecmath_complex.h  c64, c128
 //   vecmath_cylinder.h Bessel J Y K, Airy          vecmath_block.h    block forms of the longest
+//   vecmath_pieces.h   float32 loops of polynomials from registers, AVX-512
 //   vecmath_rare.h     erfcx; scalar: Ai', incomplete gamma, zeta, orthogonal polynomials
 #pragma once
 #include "kernels/vecmath_base.h"

@@ -387,9 +387,9 @@ void gelu_erf_vjp_input(std::int64_t count, char* const* data, const Scalar* par
       T p0[256];
       m::ndtr_block(end - from, input + from, p0);
 #pragma GCC ivdep
-      for (std::int64_t i = from; i < end; ++i) to[i] =
-          m::strong_mul(p0[i - from] + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]),
-          g[i]);
+      for (std::int64_t i = from; i < end; ++i) {
+        to[i] = m::strong_mul(p0[i - from] + ((T(0.3989422804014327) * m::exp(T(-0.5) * m::square(input[i]))) * input[i]), g[i]);
+      }
     }
     return;
   }

@@ -131,6 +131,42 @@ class LeastSquares:
         return dict(enumerate(mp.lu_solve(rows, mp.matrix([1] * n))))
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """Fits on 16 intervals of one width, in the distance from a centre near the middle of each.
+
+    A centre is where the function is nearly a float32, so that the first coefficient has no error.
+    """
+
+    f: Function
+    degree: int
+    width: mp.mpf
+    start: mp.mpf = field(default_factory=lambda: mp.mpf(0))
+
+    def centre(self, middle: mp.mpf) -> mp.mpf:
+        near = [middle + mp.mpf(k) / 2**14 for k in range(-200, 201)] if middle else [middle]
+        return min(near, key=lambda c: abs(self.f(c) / float32(self.f(c)) - 1))
+
+    def rows(self) -> list[tuple[mp.mpf, ...]]:
+        """The centres, then the coefficients from power 0 up."""
+        columns = []
+        for k in range(16):
+            middle = self.start + k * self.width
+            c, low = self.centre(middle), middle - self.width / 2 if k else middle
+            fit = Fit(
+                lambda u, c=c: self.f(c + u), range(1, self.degree + 1), low - c, middle + self.width / 2 - c,
+                {0: float32(self.f(c))}, bits=24,
+            )  # fmt: skip
+            found = fit.run()
+            columns.append((c, *(found[p] for p in range(self.degree + 1))))
+        return list(zip(*columns, strict=True))
+
+
+def float32(x: mp.mpf) -> mp.mpf:
+    with mp.workprec(24):
+        return +x
+
+
 def erfcx_times(u: mp.mpf, centre: int = 4) -> mp.mpf:
     """exp(x^2) erfc(x) (1 + 2 x) at u = (x - centre) / (x + centre)."""
     if u >= 1:
@@ -162,7 +198,7 @@ LOG_FIXED = {0: 1.0, 1: -0.5}
 LOG = ratio(mp.log1p, 1)
 ERF_GAIN = odd(mp.erf, 2 / mp.sqrt(mp.pi))
 
-FITS: dict[str, Fit | LeastSquares] = {
+FITS: dict[str, Fit | LeastSquares | Pieces] = {
     "exp32": Fit(mp.exp, range(2, 7), -HALF_LN2, HALF_LN2, {0: 1.0, 1: 1.0}, bits=24),
     "expm1_32": Fit(ratio(mp.expm1, 1), range(2, 6), -HALF_LN2, HALF_LN2, {0: 1.0, 1: 0.5}, bits=24),
     "expm1_64": Fit(ratio(mp.expm1, 1), range(2, 12), -HALF_LN2, HALF_LN2, {0: 1.0, 1: 0.5}),
@@ -192,6 +228,8 @@ FITS: dict[str, Fit | LeastSquares] = {
     "ndtr_middle32": Fit(lambda s: ERF_GAIN(s / 2) / mp.sqrt(8), range(5), 0, 0.4625, bits=24),
     "ndtr32": Fit(normal_tail_log, range(11), -1.83, 2.501, weight=lambda u: mp.mpf(1), bits=24),
     "ndtr_far32": Fit(tail_factor, range(6), mp.mpf(1) / 220, 0.0401, bits=24),
+    "ndtr_pieces32": Pieces(lambda a: mp.ncdf(-a), 6, mp.mpf(1) / 4),
+    "ndtr_scaled_pieces32": Pieces(lambda a: mp.exp(a * a / 2) * mp.ncdf(-a), 5, mp.mpf(45) / 64, mp.mpf(31) / 8),
     "erfcx64": Fit(erfcx_times, range(24), -1, 1, refits=0),
 }
 
@@ -202,7 +240,13 @@ def main() -> int:
         print("usage: minimax.py NAME...; names: " + " ".join(FITS))
         return 2
     for name in names:
-        coefficients = FITS[name].run()
+        fit = FITS[name]
+        if isinstance(fit, Pieces):
+            print(f"{name}, centres, then from power 0 up:")
+            for row in fit.rows():
+                print("  {" + ", ".join(f"{float(x).hex()}f" for x in row) + "},")
+            continue
+        coefficients = fit.run()
         print(name, "from power", max(coefficients), "down:")
         print("  " + ", ".join(float(coefficients[p]).hex() for p in sorted(coefficients, reverse=True)))
     return 0
