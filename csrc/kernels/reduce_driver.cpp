@@ -15,7 +15,7 @@ const ExtremeTable* const extremes = &TP_PICK_TABLE(extreme_table);
 
 namespace {
 
-constexpr std::int64_t kColumns = 1024;  // outputs of one unit when rows are folded into a row of accumulators
+constexpr std::int64_t kColumns = 4096;  // outputs of one unit when rows are folded into a row of accumulators
 constexpr std::int64_t kRows = 256;  // outputs of one unit when each is folded along itself,
 constexpr std::int64_t kRowsElements =
     16384;  // and elements of each run of such a unit, unless one of a single output has more
@@ -109,6 +109,25 @@ class StageBuffers {
   std::optional<ScratchBytes> memory_;
 };
 
+// What one thread needs for `width` outputs besides staging: on the stack where they are few.
+class Workspace {
+ public:
+  Workspace(std::int64_t width, std::size_t accumulator_bytes) : width_(std::size_t(width)) {
+    const std::size_t bytes = 2 * kResult * width_ + accumulator_bytes;
+    base_ = bytes <= sizeof few_ ? few_ : static_cast<char*>(many_.emplace(bytes).get());
+  }
+  char* results() const { return base_; }
+  char* converted() const { return base_ + kResult * width_; }
+  char* accumulators() const { return base_ + 2 * kResult * width_; }
+
+ private:
+  static constexpr std::size_t kResult = 16;  // bytes of the largest type
+  alignas(64) char few_[4096];
+  std::optional<ScratchBytes> many_;
+  std::size_t width_;
+  char* base_;
+};
+
 struct Folder {
   const FoldCall& call;
   const FoldKernel& kernel;
@@ -179,18 +198,18 @@ struct Folder {
     }
   }
 
-  void write(Accumulators acc, std::int64_t out_offset, std::int64_t n) const {
+  void write(const Workspace& space, Accumulators acc, std::int64_t out_offset, std::int64_t n) const {
     const std::int64_t out_stride = kept.n ? kept.out[0] : 1;
-    alignas(64) char results[kColumns * 16], converted[kColumns * 16];
     if (out.data) {
       char* to = out.data + out_offset * out.item;
       if (!out.convert && (n == 1 || out_stride == 1)) {
         kernel.finish(to, acc, n, double(count), call.param);
       } else {
+        char* results = space.results();
         kernel.finish(results, acc, n, double(count), call.param);
         const bool in_place = n == 1 || out_stride == 1;
         char* from = results;
-        if (out.convert) out.convert(from = in_place ? to : converted, results, n);
+        if (out.convert) out.convert(from = in_place ? to : space.converted(), results, n);
         if (from != to) staging->copy2d[copy2d_index(std::size_t(out.item))](to, from, {0, out_stride, 0, 1}, 1, n);
       }
     }
@@ -224,13 +243,13 @@ struct Folder {
     if (chunks == 1) {
       const auto body = [&](std::int64_t b, std::int64_t e) {
         const StageBuffers scratch(stages ? std::min(by_columns ? kStaged : kStagedRows, width * count) : 0);
-        alignas(64) char memory[kColumns * 24];
-        const Accumulators acc{memory, width};
+        const Workspace space(width, acc_bytes);
+        const Accumulators acc{space.accumulators(), width};
         for (std::int64_t i = b; i < e; ++i) {
           const Unit u = unit(i);
           kernel.init(acc, u.outputs);
           fold(acc, scratch, stages, u.from, u.outputs, 0, count);
-          write(acc, u.out_offset, u.outputs);
+          write(space, acc, u.out_offset, u.outputs);
         }
       };
       if (total < kParallelFrom)
@@ -254,12 +273,13 @@ struct Folder {
         fold(acc, scratch, stages, u.from, u.outputs, from, std::min(count, from + length));
       }
     });
+    const Workspace space(width, 0);
     for (std::int64_t i = 0; i < n; ++i) {
       const Unit u = unit(i);
       const Accumulators acc{slots + slot * std::size_t(i * chunks), width};
       for (std::int64_t c = 1; c < chunks; ++c)
         kernel.merge(acc, {slots + slot * std::size_t(i * chunks + c), width}, u.outputs);
-      write(acc, u.out_offset, u.outputs);
+      write(space, acc, u.out_offset, u.outputs);
     }
   }
 };
