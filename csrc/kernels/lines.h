@@ -10,7 +10,7 @@
 
 namespace tp::kernels {
 
-inline constexpr std::int64_t kLineColumns = 256;  // neighbouring columns of one task,
+inline constexpr std::int64_t kLineColumns = 256, kMostColumns = 4096;  // neighbouring columns of one task,
 inline constexpr std::int64_t kManyLines = 16, kBundle = 4;  // or lines one behind the other, where there are many
 
 // A contiguous tensor seen as [outer, length, inner].
@@ -30,7 +30,11 @@ void for_each_bundle(const Lines& l, double ns_per_element, const F& f) {
   if (l.numel() == 0) return;
   const bool in_order = l.inner == 1;
   const std::int64_t neighbours = in_order ? l.outer : l.inner, groups = in_order ? 1 : l.outer;
-  const std::int64_t width = !in_order ? kLineColumns : l.outer < kManyLines ? 1 : kBundle;
+  // Columns in as few parts as there are threads, so that rows are read as they lie.
+  const std::int64_t share = (l.outer * l.inner / num_threads() + 63) & -64;
+  const std::int64_t width = !in_order  ? std::clamp(share, kLineColumns, kMostColumns)
+      : l.outer < kManyLines            ? 1
+                                        : kBundle;
   const std::int64_t blocks = (neighbours + width - 1) / width;
   modes::Unlocked unlocked(double(l.numel()) * ns_per_element > 50000);
   const double ns = ns_per_element * double(l.length) * double(std::min(width, neighbours));

@@ -10,6 +10,7 @@
 #include "kernels/scan_table.h"
 #include "kernels/shape_args.h"
 #include "kernels/staging.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 namespace {
@@ -21,8 +22,10 @@ void run(const RunningFn (&fns)[3], const Storage& out, const Storage& x, const 
   const Dtype type = x.dtype();
   const RunningFn fn = fns[type == Dtype::F32 ? 0 : type == Dtype::F64 ? 1 : 2];
   const std::int64_t item = std::int64_t(item_size(type));
+  const StreamFn to_memory = l.inner > 1 && streams(std::size_t(l.numel() * item)) ? staging->stream : nullptr;
   for_each_bundle(l, 0.5, [&](std::int64_t offset, std::int64_t lines) {
-    fn(out.raw() + offset * item, x.raw() + offset * item, l.length, l.inner, lines);
+    fn(out.raw() + offset * item, x.raw() + offset * item, l.length, l.inner, lines, to_memory);
+    if (to_memory) stream_fence();
   });
 }
 

@@ -6,9 +6,13 @@
 
 namespace tp {
 
+using StreamFn = void (*)(char* to, const char* from, std::int64_t bytes);
+
 /// out[r][c] = x[0][c] + ... + x[r][c] (or their product) for `rows` rows at distance `stride` (elements) and `cols` neighbouring
-/// columns. At stride 1 a column is a line in memory, and the next one begins where it ends.
-using RunningFn = void (*)(char* out, const char* x, std::int64_t rows, std::int64_t stride, std::int64_t cols);
+/// columns. At stride 1 a column is a line in memory, and the next one begins where it ends. Where `stream` is given, it
+/// stores the columns.
+using RunningFn = void (*)(char* out, const char* x, std::int64_t rows, std::int64_t stride, std::int64_t cols,
+                           StreamFn stream);
 
 struct ScanTable {
   RunningFn sum_f32, sum_f64, sum_i64;

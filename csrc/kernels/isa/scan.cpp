@@ -52,8 +52,47 @@ TP_FORCE void product_lines(T* __restrict out, const T* __restrict x, int64_t n)
     }
 }
 
+template <bool kProduct, class A>
+TP_FORCE A join(A a, A b) {
+  return kProduct ? a * b : a + b;
+}
+
+// Columns abreast, each row of them read and written as it lies.
 template <class A, class T, bool kProduct>
-void running(char* out_, const char* x_, int64_t rows, int64_t stride, int64_t cols) {
+TP_FORCE void columns(T* out, const T* x, int64_t rows, int64_t stride, int64_t cols, StreamFn stream) {
+  // A block on its way past the caches is short: csrc/kernels/streaming.h says why.
+  constexpr int64_t width = 2048, line_items = 64 / int64_t(sizeof(T)), step = 1024 / int64_t(sizeof(T));
+  A carry[width];
+  alignas(64) T block[step];
+  for (int64_t c0 = 0; c0 < cols; c0 += width) {
+    const int64_t n = cols - c0 < width ? cols - c0 : width;
+    for (int64_t c = 0; c < n; ++c) carry[c] = kProduct;
+    for (int64_t r = 0; r < rows; ++r) {
+      T* const to = out + r * stride + c0;
+      const T* const from = x + r * stride + c0;
+      for (int64_t b = 0; b < n; b += step) {
+        const int64_t k = n - b < step ? n - b : step;
+        T* __restrict here = stream ? block : to + b;
+        const T* __restrict next = from + b;
+        A* __restrict held = carry + b;
+        // The next rows may lie on other pages, where the hardware looks for nothing.
+        if (cols < stride)
+          for (int64_t c = 0; c < k; c += line_items) __builtin_prefetch(next + 2 * stride + c);
+        if (!stream)
+          for (int64_t c = 0; c < k; c += line_items) __builtin_prefetch(to + b + 2 * stride + c, 1);
+        for (int64_t c = 0; c < k; ++c) {
+          held[c] = join<kProduct>(held[c], A(next[c]));
+          here[c] = T(held[c]);
+        }
+        if (stream)
+          stream(reinterpret_cast<char*>(to + b), reinterpret_cast<const char*>(block), k * int64_t(sizeof(T)));
+      }
+    }
+  }
+}
+
+template <class A, class T, bool kProduct>
+void running(char* out_, const char* x_, int64_t rows, int64_t stride, int64_t cols, StreamFn stream) {
   T* out = reinterpret_cast<T*>(out_);
   const T* x = reinterpret_cast<const T*>(x_);
   if (stride == 1) {
@@ -66,25 +105,7 @@ void running(char* out_, const char* x_, int64_t rows, int64_t stride, int64_t c
     }
     return;
   }
-  constexpr int64_t width = 1024, line_items = 64 / int64_t(sizeof(T));
-  A carry[width];
-  for (int64_t c0 = 0; c0 < cols; c0 += width) {
-    const int64_t n = cols - c0 < width ? cols - c0 : width;
-    for (int64_t c = 0; c < n; ++c) carry[c] = kProduct;
-    for (int64_t r = 0; r < rows; ++r) {
-      T* __restrict to = out + r * stride + c0;
-      const T* __restrict from = x + r * stride + c0;
-      // The next rows lie on other pages, where the hardware looks for nothing.
-      for (int64_t c = 0; c < n; c += line_items) {
-        __builtin_prefetch(from + 2 * stride + c);
-        __builtin_prefetch(to + 2 * stride + c, 1);
-      }
-      for (int64_t c = 0; c < n; ++c) {
-        carry[c] = kProduct ? carry[c] * A(from[c]) : carry[c] + A(from[c]);
-        to[c] = T(carry[c]);
-      }
-    }
-  }
+  columns<A, T, kProduct>(out, x, rows, stride, cols, stream);
 }
 
 }  // namespace
