@@ -127,21 +127,28 @@ Storage gather(const OpSchema& op, const Storage& input, std::int64_t dim, const
     const std::int64_t* places = at.data<std::int64_t>();
     // Picks from a row come in no order the hardware foresees: where they meet most of its lines, all are asked for.
     const bool whole_rows = d == last && step == 1 && n * item <= 16384 && cols >= n * item / 64;
+    const bool streamed = whole_rows && streams(std::size_t(out.numel() * item));
+    const std::int64_t piece = streamed ? kStreamBlock / item : kPiece;
     parallel_tiles(rows, std::max<std::int64_t>(1, kParallelFrom / 2 / cols), [&](std::int64_t b, std::int64_t e) {
+      alignas(64) char block[kStreamBlock];
       Rows<1> row(index.sizes(), {&base});
       row.seek(b);
       for (std::int64_t r = b; r < e; ++r, row.next())
-        for (std::int64_t c = 0; c < cols; c += kPiece) {
+        for (std::int64_t c = 0; c < cols; c += piece) {
           // The result is fresh memory, so a check just ahead of each piece is early enough.
-          const std::int64_t n_here = std::min(kPiece, cols - c);
+          const std::int64_t n_here = std::min(piece, cols - c);
           const std::int64_t* p = places + r * cols + c;
+          if (c == 0 && whole_rows) prefetch(input.raw() + row.at[0] * item, n * item);
           if (TP_UNLIKELY(!index_kernels->within(p, n_here, 0, n))) {
             failed = true;
             return;
           }
-          if (c == 0 && whole_rows) prefetch(input.raw() + row.at[0] * item, n * item);
-          pick(out.raw() + (r * cols + c) * item, input.raw() + (row.at[0] + c * along) * item, p, n_here, step, along);
+          char* to = out.raw() + (r * cols + c) * item;
+          const char* from = input.raw() + (row.at[0] + c * along) * item;
+          pick(streamed ? block : to, from, p, n_here, step, along);
+          if (streamed) stream(to, block, n_here * item);
         }
+      if (streamed) stream_fence();
     });
   }
   if (TP_UNLIKELY(failed)) name_bad_index(op.name, at, n, d, false);
