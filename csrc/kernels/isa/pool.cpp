@@ -1,6 +1,8 @@
 // Pooling of one plane, tap by tap over whole output lines.
 #include "kernels/pool_table.h"
 
+#include <utility>
+
 #include "kernels/conv_walk.h"
 #include "kernels/isa/lanes.h"
 #include "kernels/isa/vectors.h"
@@ -33,23 +35,72 @@ TP_MATH int64_t first_inside(const ConvGeometry& g, int d, int64_t o) {
   return conv_walk::input_at(g, d, o, conv_walk::ceil_div(before, g.dilation[d]));
 }
 
+// Every other element of two vectors, from the first or from the second on.
+template <int kFrom, class V, int... i>
+TP_FORCE V every_other(V a, V b, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(a, b, (2 * i + kFrom)...);
+}
+
+template <int kBytes>
+struct PlaceFor {
+  using type = int64_t;
+};
+template <>
+struct PlaceFor<4> {
+  using type = int32_t;
+};
+template <int kBytes>
+using PlaceOf = typename PlaceFor<kBytes>::type;
+
 // Windows of two by two side by side, in one pass over a line: lines are short, and four passes over each cost more than
-// they do.
+// they do. A line's last vector overlaps the one before it.
+template <class T>
+TP_FORCE void two_by_two(const T* upper, const T* lower, int64_t place, int64_t below, T* out, int64_t* at) {
+  constexpr int L = Vector<T>::lanes;
+  using V = Vec<T>;
+  using Place = PlaceOf<sizeof(T)>;
+  using I = Vec<Place>;
+  typedef int64_t Long __attribute__((vector_size(L * 8)));
+  typedef int64_t LongUnaligned __attribute__((vector_size(L * 8), aligned(8), may_alias));
+  constexpr std::make_integer_sequence<int, L> all;
+  const V row[2][2] = {{load(upper), load(upper + L)}, {load(lower), load(lower + L)}};
+  V best = every_other<0>(row[0][0], row[0][1], all);
+  I where = {};
+  const auto take = [&](V v, int64_t place_of) {
+    const auto larger = (v > best) | (v != v);
+    best = larger ? v : best;
+    where = larger ? I{} + Place(place_of) : where;
+  };
+  take(every_other<1>(row[0][0], row[0][1], all), 1);
+  take(every_other<0>(row[1][0], row[1][1], all), below);
+  take(every_other<1>(row[1][0], row[1][1], all), below + 1);
+  store(out, best);
+  I count;
+  for (int k = 0; k < L; ++k) count[k] = Place(2 * k);
+  *reinterpret_cast<LongUnaligned*>(at) = __builtin_convertvector(where + count, Long) + place;
+}
+
 template <class T>
 void max_two_by_two(const ConvGeometry& g, const T* x, T* __restrict out, int64_t* __restrict at) {
-  const int64_t width = g.out[2];
+  constexpr int L = Vector<T>::lanes;
+  const int64_t width = g.out[2], below = g.in[2];
   for (int64_t line = 0; line < g.lines(); ++line, out += width, at += width) {
     const int64_t start = (line / g.out[1] * g.in[1] + 2 * (line % g.out[1])) * g.in[2];
-    const T *upper = x + start, *lower = upper + g.in[2];
-    const int32_t first = int32_t(start), below = int32_t(g.in[2]);
-    for (int64_t j = 0; j < width; ++j) {
+    const T *upper = x + start, *lower = upper + below;
+    const auto vector = [&](int64_t j) {
+      two_by_two(upper + 2 * j, lower + 2 * j, start + 2 * j, below, out + j, at + j);
+    };
+    int64_t j = 0;
+    for (; j + L <= width; j += L) vector(j);
+    if (j < width && width >= L) vector(width - L), j = width;
+    for (; j < width; ++j) {
       T best = upper[2 * j];
       int32_t where = 0;
       take_larger(upper[2 * j + 1], 1, &best, &where);
-      take_larger(lower[2 * j], below, &best, &where);
-      take_larger(lower[2 * j + 1], below + 1, &best, &where);
+      take_larger(lower[2 * j], int32_t(below), &best, &where);
+      take_larger(lower[2 * j + 1], int32_t(below) + 1, &best, &where);
       out[j] = best;
-      at[j] = first + 2 * int32_t(j) + where;
+      at[j] = start + 2 * j + where;
     }
   }
 }
