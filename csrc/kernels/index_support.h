@@ -71,6 +71,12 @@ class Rows {
   std::int64_t sizes_[64], index_[64], strides_[K][64];
 };
 
+/// How many neighbouring columns of `rows` rows stay in the second cache; at least a line of each.
+inline std::int64_t cached_columns(std::int64_t rows, std::size_t item) {
+  const std::int64_t line = 64 / std::int64_t(item);
+  return std::max(line, (std::int64_t(256) << 10) / (std::max<std::int64_t>(rows, 1) * 64) * line);
+}
+
 /// A contiguous tensor seen as [outer, n, inner] around one dimension.
 struct Around {
   std::int64_t outer = 1, n = 1, inner = 1;

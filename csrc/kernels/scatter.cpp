@@ -7,6 +7,8 @@
 #include "kernels/index.h"
 #include "kernels/index_support.h"
 #include "kernels/number.h"
+#include "kernels/scratch.h"
+#include "kernels/streaming.h"
 
 namespace tp::kernels {
 namespace {
@@ -30,12 +32,46 @@ Storage scatter_index(const OpSchema& op, const Storage& self, int dim, const St
   return at;
 }
 
+// The same along any dimension but the last: a block of columns at a time, so that all of its rows stay in the cache.
+template <class T, class Update>
+void scatter_columns(const Storage& self, int dim, const Storage& index, const Storage* src, const T& value,
+                     const Update& update) {
+  const int last = index.dim() - 1;
+  const std::int64_t length = index.size(dim), cols = index.size(last);
+  const std::int64_t to_step = self.stride(dim), at_step = index.stride(dim), from_step = src ? src->stride(dim) : 0;
+  const std::int64_t to_col = self.stride(last), at_col = index.stride(last), from_col = src ? src->stride(last) : 0;
+  Shape sizes = index.sizes();
+  Strides to = self.strides(), at = index.strides(), from = src ? src->strides() : Strides(index.dim(), 0);
+  sizes.erase(dim), to.erase(dim), at.erase(dim), from.erase(dim);
+  const std::int64_t width = cached_columns(self.size(dim), sizeof(T)), blocks = (cols + width - 1) / width;
+  T* dest = self.data<T>();
+  const T* source = src ? src->data<T>() : &value;
+  const std::int64_t* places = index.data<std::int64_t>();
+  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
+  const std::int64_t each = length * std::min(width, cols);
+  parallel_tiles(index.numel() / (length * cols) * blocks, std::max<std::int64_t>(1, kParallelFrom / 2 / each),
+                 [&](std::int64_t b, std::int64_t e) {
+                   Rows<3> row(sizes, {&to, &at, &from});
+                   for (std::int64_t k = b; k < e; ++k) {
+                     const std::int64_t c0 = k % blocks * width, c1 = std::min(cols, c0 + width);
+                     row.seek(k / blocks);
+                     T* t = dest + row.at[0];
+                     const std::int64_t* p = places + row.at[1];
+                     const T* f = source + row.at[2];
+                     for (std::int64_t i = 0; i < length; ++i, p += at_step, f += from_step)
+                       for (std::int64_t c = c0; c < c1; ++c) update(t[p[c * at_col] * to_step + c * to_col], f[c * from_col]);
+                   }
+                 });
+}
+
 // update(self element, src element) for every index. Lines along `dim` are independent of each other, so they may run in
-// parallel; along a line the order is the index order.
+// parallel; along a line the order is the index order. Where `start` is given, each line of self is first made that of it,
+// and leaves the caches if self is `streamed`.
 template <class T, class Update>
 void scatter_each(const Storage& self, int dim, const Storage& index, const Storage* src, const T& value,
-                  const Update& update) {
+                  const Update& update, const Storage* start = nullptr, bool streamed = false) {
   if (index.numel() == 0) return;
+  if (dim + 1 < index.dim() && !start) return scatter_columns(self, dim, index, src, value, update);
   const int n = index.dim();
   const std::int64_t length = n ? index.size(dim) : 1;
   // The rows walked are lines along `dim`: that dimension is put last.
@@ -47,30 +83,59 @@ void scatter_each(const Storage& self, int dim, const Storage& index, const Stor
     from = src && src->dim() ? src->strides() : zero;
     at = one;
   }
+  Strides before = start ? start->strides() : to;
   if (to.empty()) to = zero;
   if (from.empty()) from = zero;
+  if (before.empty()) before = zero;
   const auto put_last = [&](Dims& v) {
     const std::int64_t x = v[dim];
     v.erase(dim);
     v.push_back(x);
   };
-  put_last(sizes), put_last(from), put_last(to), put_last(at);
+  put_last(sizes), put_last(from), put_last(to), put_last(at), put_last(before);
   const int last = sizes.size() - 1;
   const std::int64_t to_step = to[last], from_step = from[last], at_step = at[last], lines = index.numel() / length;
+  const std::int64_t start_step = before[last], whole = start ? start->size(dim) : 0;
   T* dest = self.data<T>();
   const T* source = src ? src->data<T>() : &value;
   const std::int64_t* places = index.data<std::int64_t>();
   modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
   parallel_tiles(lines, std::max<std::int64_t>(1, kParallelFrom / 2 / length), [&](std::int64_t b, std::int64_t e) {
-    Rows<3> row(sizes, {&to, &from, &at});
+    Rows<4> row(sizes, {&to, &from, &at, &before});
     row.seek(b);
+    const Scratch<T> line(streamed ? whole : 0);
     for (std::int64_t r = b; r < e; ++r, row.next()) {
-      T* t = dest + row.at[0];
+      T* t = streamed ? line.get() : dest + row.at[0];
       const T* f = source + row.at[1];
       const std::int64_t* p = places + row.at[2];
+      if (start) {
+        const T* s = start->data<T>() + row.at[3];
+        if (start_step == 1)
+          std::copy_n(s, whole, t);
+        else
+          for (std::int64_t i = 0; i < whole; ++i) t[i] = s[i * start_step];
+      }
       for (std::int64_t i = 0; i < length; ++i) update(t[p[i * at_step] * to_step], f[i * from_step]);
+      if (streamed) stream(reinterpret_cast<char*>(dest + row.at[0]), reinterpret_cast<const char*>(t), whole * sizeof(T));
     }
+    if (streamed) stream_fence();
   });
+}
+
+// out, not written yet, becomes `input` with the updates. Where every line of it is updated, each is copied just before,
+// while it stays in cache.
+template <class T, class Update>
+void scatter_copied(Storage& out, const Storage& input, int dim, const Storage& index, const Storage& src,
+                    const Update& update) {
+  bool all = input.dim() > 0 && dim == input.dim() - 1 && index.numel() > 0;
+  for (int k = 0; all && k < dim; ++k) all = index.size(k) == input.size(k);
+  if (!all) {
+    copy_into(out, input);
+    return scatter_each(out, dim, index, &src, T{}, update);
+  }
+  const std::size_t line = std::size_t(input.size(dim)) * sizeof(T);
+  const bool streamed = streams(std::size_t(out.numel()) * sizeof(T)) && line >= 256 && line <= 32768;
+  scatter_each(out, dim, index, &src, T{}, update, &input, streamed);
 }
 
 Storage scalar_storage(const Scalar& value, Dtype dtype) {
@@ -126,6 +191,16 @@ struct Add {
   }
 };
 
+template <class T>
+void add_row(T* __restrict to, const T* __restrict from, std::int64_t n) {
+  if constexpr (std::is_same_v<T, float>)
+    index_kernels->add_f32(to, from, n);
+  else if constexpr (std::is_same_v<T, double>)
+    index_kernels->add_f64(to, from, n);
+  else
+    for (std::int64_t j = 0; j < n; ++j) to[j] = T(to[j] + from[j]);
+}
+
 // Rows of source added to (or written over) rows of self: both contiguous, seen as [outer, n, inner].
 template <class T, class Update>
 void update_slices(const Storage& self, int dim, const Storage& index, const Storage& source, const Update& update) {
@@ -151,15 +226,52 @@ void update_slices(const Storage& self, int dim, const Storage& index, const Sto
                      for (std::int64_t i = 0; i < count; ++i) {
                        T* __restrict t = to + (o * a.n + at[i]) * a.inner + first;
                        const T* __restrict f = from + (o * count + i) * a.inner + first;
-                       if constexpr (std::is_same_v<Update, Add> && std::is_same_v<T, float>)
-                         index_kernels->add_f32(t, f, n);
-                       else if constexpr (std::is_same_v<Update, Add> && std::is_same_v<T, double>)
-                         index_kernels->add_f64(t, f, n);
+                       if constexpr (std::is_same_v<Update, Add>)
+                         add_row(t, f, n);
                        else
                          for (std::int64_t j = 0; j < n; ++j) update(t[j], f[j]);
                      }
                    }
                  });
+}
+
+// out[r] = the sum of source[i] with at[i] == r, in that order. Each row is written once where none repeats, zeros after
+// all others. Threads take ranges of rows.
+template <class T>
+void sum_rows(const Storage& out, const std::int64_t* at, const Storage& source) {
+  const std::int64_t n = out.size(0), width = out.size(1), count = source.size(0), bytes = width * std::int64_t(sizeof(T));
+  const bool streamed = streams(std::size_t(n * bytes));
+  const auto range = [&](std::int64_t low, std::int64_t high) {
+    const Scratch<std::uint8_t> seen(high - low);
+    std::fill_n(seen.get(), high - low, std::uint8_t(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t r = at[i] - low;
+      if (r < 0 || r >= high - low) continue;
+      T* to = out.data<T>() + at[i] * width;
+      const T* from = source.data<T>() + i * width;
+      if (seen[r])
+        add_row(to, from, width);
+      else if (streamed)
+        stream(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), bytes);
+      else
+        std::copy_n(from, width, to);
+      seen[r] = 1;
+    }
+    const Scratch<T> zeros(width);
+    std::fill_n(zeros.get(), width, T{});
+    for (std::int64_t r = low; r < high; ++r) {
+      T* to = out.data<T>() + r * width;
+      if (seen[r - low]) continue;
+      if (streamed)
+        stream(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(zeros.get()), bytes);
+      else
+        std::copy_n(zeros.get(), width, to);
+    }
+    if (streamed) stream_fence();
+  };
+  modes::Unlocked unlocked(out.numel() >= kUnlockFrom);
+  const std::int64_t parts = std::min<std::int64_t>(num_threads(), out.numel() / kParallelFrom + 1);
+  parallel_tiles(parts, 1, [&](std::int64_t b, std::int64_t e) { range(n * b / parts, n * e / parts); });
 }
 
 // Runs f on a contiguous version of self and writes it back when that was a copy.
@@ -214,8 +326,13 @@ void scatter_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage
   });
 }
 Storage scatter(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index, const Storage& src) {
-  Storage out = fresh_copy(input);
-  scatter_(op, out, dim, index, src);
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Storage at = scatter_index(op, input, d, index, &src), from = cast(src, input.dtype());
+  Storage out = empty(input.sizes(), input.dtype());
+  with_raw(item_size(input.dtype()), [&](auto type) {
+    using T = decltype(type);
+    scatter_copied<T>(out, input, d, at, from, [](T& t, const T& f) { t = f; });
+  });
   return out;
 }
 
@@ -251,8 +368,18 @@ void scatter_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Sto
 }
 Storage scatter_add(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
                     const Storage& src) {
-  Storage out = fresh_copy(input);
-  scatter_add_(op, out, dim, index, src);
+  if (is_half(input.dtype())) {
+    Storage out = fresh_copy(input);
+    scatter_add_(op, out, dim, index, src);
+    return out;
+  }
+  const int d = wrap_dim(op.name, dim, input.dim());
+  const Storage at = scatter_index(op, input, d, index, &src), from = cast(src, input.dtype());
+  Storage out = empty(input.sizes(), input.dtype());
+  with_arithmetic(input.dtype(), [&](auto type) {
+    using T = decltype(type);
+    scatter_copied<T>(out, input, d, at, from, [](T& t, const T& f) { t = T(t + f); });
+  });
   return out;
 }
 
@@ -404,13 +531,13 @@ Storage embedding_backward(const OpSchema& op, const Storage& grad, const Storag
                            std::optional<std::int64_t> padding_idx) {
   const std::int64_t width = grad.dim() ? grad.size(grad.dim() - 1) : 1;
   const Dtype work = is_half(grad.dtype()) ? Dtype::F32 : grad.dtype();
-  Storage out = zeros_storage(Shape{num_weights, width}, work);
+  Storage out = empty(Shape{num_weights, width}, work);
   const Storage at = int64_index(op.name, input, "input");
   check_indices(op.name, at.data<std::int64_t>(), at.numel(), num_weights, 0);
   const Storage rows = reshaped(contiguous(cast(grad, work)), Shape{at.numel(), width});
   with_arithmetic(work, [&](auto type) {
     using T = decltype(type);
-    update_slices<T>(out, 0, reshaped(at, Shape{at.numel()}), rows, Add());
+    sum_rows<T>(out, at.data<std::int64_t>(), rows);
   });
   if (padding_idx) {
     const std::int64_t row = *padding_idx < 0 ? *padding_idx + num_weights : *padding_idx;

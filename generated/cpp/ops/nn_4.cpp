@@ -30,6 +30,8 @@ Storage dropout(const Storage& input, double p, bool training);
 TensorRef dropout(const TensorRef& input, double p, bool training);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
 TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
@@ -177,7 +179,7 @@ TensorRef plane_gather3d(const TensorRef& input, const TensorRef& indices) {
 }
 
 // plane_scatter1d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -1, -1), -1, flatten(indices, -1, -1), flatten(grad, -1, -1)), size)
+//   out = reshape(scatter_add(flatten(expand(zeros([], dtype(grad)), size), -1, -1), -1, flatten(indices, -1, -1), flatten(grad, -1, -1)), size)
 
 namespace {
 constexpr OpSchema kPlaneScatter1dSchema{"plane_scatter1d",
@@ -185,7 +187,7 @@ constexpr OpSchema kPlaneScatter1dSchema{"plane_scatter1d",
 
 template <class V>
 V plane_scatter1d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-1), std::int64_t(-1)),
+  return reshape(scatter_add(flatten(expand(zeros<V>(Dims{}, dtype(grad)), size), std::int64_t(-1), std::int64_t(-1)),
       std::int64_t(-1), flatten(indices, std::int64_t(-1), std::int64_t(-1)), flatten(grad, std::int64_t(-1),
       std::int64_t(-1))), size);
 }
@@ -199,7 +201,7 @@ TensorRef plane_scatter1d(const TensorRef& grad, const TensorRef& indices, const
 }
 
 // plane_scatter2d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -2, -1), -1, flatten(indices, -2, -1), flatten(grad, -2, -1)), size)
+//   out = reshape(scatter_add(flatten(expand(zeros([], dtype(grad)), size), -2, -1), -1, flatten(indices, -2, -1), flatten(grad, -2, -1)), size)
 
 namespace {
 constexpr OpSchema kPlaneScatter2dSchema{"plane_scatter2d",
@@ -207,7 +209,7 @@ constexpr OpSchema kPlaneScatter2dSchema{"plane_scatter2d",
 
 template <class V>
 V plane_scatter2d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-2), std::int64_t(-1)),
+  return reshape(scatter_add(flatten(expand(zeros<V>(Dims{}, dtype(grad)), size), std::int64_t(-2), std::int64_t(-1)),
       std::int64_t(-1), flatten(indices, std::int64_t(-2), std::int64_t(-1)), flatten(grad, std::int64_t(-2),
       std::int64_t(-1))), size);
 }
@@ -221,7 +223,7 @@ TensorRef plane_scatter2d(const TensorRef& grad, const TensorRef& indices, const
 }
 
 // plane_scatter3d(Tensor grad, Tensor indices, int[] size) -> Tensor out
-//   out = reshape(scatter_add(flatten(zeros(size, dtype(grad)), -3, -1), -1, flatten(indices, -3, -1), flatten(grad, -3, -1)), size)
+//   out = reshape(scatter_add(flatten(expand(zeros([], dtype(grad)), size), -3, -1), -1, flatten(indices, -3, -1), flatten(grad, -3, -1)), size)
 
 namespace {
 constexpr OpSchema kPlaneScatter3dSchema{"plane_scatter3d",
@@ -229,7 +231,7 @@ constexpr OpSchema kPlaneScatter3dSchema{"plane_scatter3d",
 
 template <class V>
 V plane_scatter3d_compose(const V& grad, const V& indices, const Dims& size) {
-  return reshape(scatter_add(flatten(zeros<V>(size, dtype(grad)), std::int64_t(-3), std::int64_t(-1)),
+  return reshape(scatter_add(flatten(expand(zeros<V>(Dims{}, dtype(grad)), size), std::int64_t(-3), std::int64_t(-1)),
       std::int64_t(-1), flatten(indices, std::int64_t(-3), std::int64_t(-1)), flatten(grad, std::int64_t(-3),
       std::int64_t(-1))), size);
 }
