@@ -1,5 +1,6 @@
 // Batch normalisation: statistics per channel of [N, C, ...], read as runs of `inner` elements, or as columns when there
 // is nothing behind the channels.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/norm.h"
@@ -10,7 +11,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kColumns = 64;  // channels of one task when inner == 1
+// Channels of one task when inner == 1: as many as there are threads for, so that rows are read as they lie.
+constexpr int64_t kColumns = 64, kMostColumns = 4096;
 
 Axis channels_of(const OpSchema& op, const Storage& input) {
   if (TP_UNLIKELY(input.dim() < 2)) value_error(op.name, ": input needs sizes [N, C, ...]; it is ", input.sizes());
@@ -22,9 +24,10 @@ template <class F>
 void over_channels(const Axis& a, double ns_each, const F& f) {
   const double ns = ns_each * double(a.outer * a.inner);
   if (a.inner == 1) {
-    const int64_t blocks = (a.n + kColumns - 1) / kColumns;
-    parallel_tiles(blocks, grain_for(ns * kColumns), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) f(i * kColumns, std::min(a.n, (i + 1) * kColumns));
+    const int64_t width = std::clamp((a.n / num_threads() + 63) & -64, kColumns, kMostColumns);
+    const int64_t blocks = (a.n + width - 1) / width;
+    parallel_tiles(blocks, grain_for(ns * double(width)), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) f(i * width, std::min(a.n, (i + 1) * width));
     });
   } else {
     parallel_tiles(a.n, grain_for(ns), f);

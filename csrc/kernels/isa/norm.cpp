@@ -1,6 +1,7 @@
 // Loops of layer, batch, group and RMS normalisation, compiled per instruction set.
 #include "kernels/norm_table.h"
 
+#include "kernels/isa/deviations.h"
 #include "kernels/isa/lanes.h"
 
 namespace tp {
@@ -96,17 +97,19 @@ void combine(int64_t n, const T* __restrict g, const T* __restrict x, T mean, T 
 // ---- columns ---------------------------------------------------------------------------------------------------------
 
 template <class T>
-void columns_moments(int64_t width, int64_t count, int64_t stride, const T* __restrict x, T* __restrict mean,
-                     T* __restrict m2) {
-  for (int64_t j = 0; j < width; ++j) mean[j] = m2[j] = 0;
-  for (int64_t r = 0; r < count; ++r)
-    for (int64_t j = 0; j < width; ++j) mean[j] += x[r * stride + j];
-  for (int64_t j = 0; j < width; ++j) mean[j] /= T(count);
-  for (int64_t r = 0; r < count; ++r)
-    for (int64_t j = 0; j < width; ++j) {
-      const T d = x[r * stride + j] - mean[j];
-      m2[j] += d * d;
+void columns_moments(int64_t width, int64_t count, int64_t stride, const T* x, T* mean, T* m2) {
+  using D = Deviations<T>;
+  double memory[3 * kMaxCols];
+  for (int64_t j = 0; j < width; j += kMaxCols) {
+    const int64_t n = smaller(kMaxCols, width - j);
+    const Accumulators acc{reinterpret_cast<char*>(memory), n};
+    D::init(acc, n);
+    D::cols(acc, reinterpret_cast<const char*>(x + j), stride, count, n, 0);
+    for (int64_t k = 0; k < n; ++k) {
+      mean[j + k] = T(D::means(acc)[k]);
+      m2[j + k] = T(D::squares(acc)[k]);
     }
+  }
 }
 
 template <class T>
@@ -116,15 +119,36 @@ void columns_affine(int64_t width, int64_t count, int64_t stride, const T* __res
     for (int64_t j = 0; j < width; ++j) out[r * stride + j] = (x[r * stride + j] - mean[j]) * scale[j] + shift[j];
 }
 
+// A few rows are summed in T, those sums in double.
 template <class T>
-void columns_slope_sums(int64_t width, int64_t count, int64_t stride, const T* __restrict g, const T* __restrict x,
-                        const T* __restrict mean, T* __restrict sum_g, T* __restrict sum_gx) {
-  for (int64_t j = 0; j < width; ++j) sum_g[j] = sum_gx[j] = 0;
-  for (int64_t r = 0; r < count; ++r)
-    for (int64_t j = 0; j < width; ++j) {
-      sum_g[j] += g[r * stride + j];
-      sum_gx[j] += g[r * stride + j] * (x[r * stride + j] - mean[j]);
+void columns_slope_sums(int64_t width, int64_t count, int64_t stride, const T* g, const T* x, const T* mean, T* sum_g,
+                        T* sum_gx) {
+  double total[kMaxCols], total_x[kMaxCols];
+  T some[kMaxCols], some_x[kMaxCols];
+  for (int64_t j = 0; j < width; j += kMaxCols) {
+    const int64_t n = smaller(kMaxCols, width - j);
+    for (int64_t k = 0; k < n; ++k) total[k] = total_x[k] = 0;
+    for (int64_t r = 0; r < count; r += kGroup) {
+      const int64_t rows = smaller(kGroup, count - r);
+      for (int64_t k = 0; k < n; ++k) some[k] = some_x[k] = 0;
+      for (int64_t i = r; i < r + rows; ++i) {
+        const T* __restrict gr = g + i * stride + j;
+        const T* __restrict xr = x + i * stride + j;
+        for (int64_t k = 0; k < n; ++k) {
+          some[k] += gr[k];
+          some_x[k] += gr[k] * (xr[k] - mean[j + k]);
+        }
+      }
+      for (int64_t k = 0; k < n; ++k) {
+        total[k] += double(some[k]);
+        total_x[k] += double(some_x[k]);
+      }
     }
+    for (int64_t k = 0; k < n; ++k) {
+      sum_g[j + k] = T(total[k]);
+      sum_gx[j + k] = T(total_x[k]);
+    }
+  }
 }
 
 template <class T>
