@@ -34,25 +34,29 @@ void over_channels(const Axis& a, double ns_each, const F& f) {
   }
 }
 
-/// Mean and squared distances per channel: runs are combined by Chan's formula, so one pass reads the memory.
+/// Mean and squared distances per channel: those of runs, which are read in the order they lie in, combined by Chan's formula.
 template <class T>
 void batch_moments(const Axis& a, const T* x, T* mean, T* m2) {
   const NormLoops<T>& l = norm_loops<T>();
-  over_channels(a, 0.25, [&](int64_t c0, int64_t c1) {
-    if (a.inner == 1) return l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0);
-    for (int64_t c = c0; c < c1; ++c) {
-      double mu = 0, m = 0;
-      for (int64_t o = 0; o < a.outer; ++o) {
-        T run_mu, run_m;
-        l.moments(a.inner, x + (o * a.n + c) * a.inner, &run_mu, &run_m);
-        const double d = double(run_mu) - mu;
-        mu += d / double(o + 1);
-        m += double(run_m) + d * d * double(a.inner) * double(o) / double(o + 1);
-      }
-      mean[c] = T(mu);
-      m2[c] = T(m);
-    }
+  if (a.inner == 1)
+    return over_channels(a, 0.25, [&](int64_t c0, int64_t c1) {
+      l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0);
+    });
+  const Scratch<T> runs(2 * a.outer * a.n);
+  T *run_mean = runs.get(), *run_m2 = run_mean + a.outer * a.n;
+  parallel_for(0, a.outer * a.n, grain_for(0.25 * double(a.inner)), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) l.moments(a.inner, x + i * a.inner, run_mean + i, run_m2 + i);
   });
+  for (int64_t c = 0; c < a.n; ++c) {
+    double mu = 0, m = 0;
+    for (int64_t o = 0; o < a.outer; ++o) {
+      const double d = double(run_mean[o * a.n + c]) - mu;
+      mu += d / double(o + 1);
+      m += double(run_m2[o * a.n + c]) + d * d * double(a.inner) * double(o) / double(o + 1);
+    }
+    mean[c] = T(mu);
+    m2[c] = T(m);
+  }
 }
 
 template <class T>
@@ -157,26 +161,8 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
     const T count = T(a.outer * a.inner);
     Scratch<T> scratch(5 * a.n);
     T *s = scratch.get(), *sx = s + a.n, *ka = sx + a.n, *kb = ka + a.n, *kc = kb + a.n;
-    const bool streamed = to && streams_rows(a.outer * a.n, a.inner * int64_t(sizeof(T)));
     modes::Unlocked unlocked(x.numel() > 100000);
-    over_channels(a, 0.6, [&](int64_t c0, int64_t c1) {
-      // Gradient sums and the gradient itself of a channel in one task: its second reading comes from cache.
-      if (a.inner == 1) {
-        l.columns_slope_sums(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, s + c0, sx + c0);
-      } else {
-        for (int64_t c = c0; c < c1; ++c) {
-          double total = 0, total_x = 0;
-          for (int64_t o = 0; o < a.outer; ++o) {
-            T v, vx;
-            const int64_t at = (o * a.n + c) * a.inner;
-            l.slope_sums(a.inner, pg + at, px + at, pm[c], &v, &vx);
-            total += double(v);
-            total_x += double(vx);
-          }
-          s[c] = T(total);
-          sx[c] = T(total_x);
-        }
-      }
+    const auto factors = [&](int64_t c0, int64_t c1) {
       for (int64_t c = c0; c < c1; ++c) {
         if (to_w) to_w[c] = sx[c] * pr[c];
         if (to_b) to_b[c] = s[c];
@@ -185,16 +171,39 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
         kb[c] = training ? -k * sx[c] * pr[c] * pr[c] / count : T(0);
         kc[c] = training ? -k * s[c] / count : T(0);
       }
-      if (!to) return;
-      if (a.inner == 1)
-        return l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
-      for (int64_t c = c0; c < c1; ++c)
-        for (int64_t o = 0; o < a.outer; ++o) {
-          const int64_t at = o * a.n + c;
-          write_rows(to, a.inner, at, at + 1, streamed, {}, [&](int64_t i, T* row) {
-            l.combine(a.inner, pg + i * a.inner, px + i * a.inner, pm[c], ka[c], kb[c], kc[c], row);
-          });
-        }
+    };
+    if (a.inner == 1)
+      return over_channels(a, 0.6, [&](int64_t c0, int64_t c1) {
+        // Gradient sums and the gradient itself of a channel in one task: its second reading may come from cache.
+        l.columns_slope_sums(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, s + c0, sx + c0);
+        factors(c0, c1);
+        if (to)
+          l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
+      });
+    const int64_t all = a.outer * a.n;
+    const Scratch<T> runs(2 * all);
+    T *run_s = runs.get(), *run_sx = run_s + all;
+    parallel_for(0, all, grain_for(0.3 * double(a.inner)), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i)
+        l.slope_sums(a.inner, pg + i * a.inner, px + i * a.inner, pm[i % a.n], run_s + i, run_sx + i);
+    });
+    for (int64_t c = 0; c < a.n; ++c) {
+      double total = 0, total_x = 0;
+      for (int64_t i = c; i < all; i += a.n) {
+        total += double(run_s[i]);
+        total_x += double(run_sx[i]);
+      }
+      s[c] = T(total);
+      sx[c] = T(total_x);
+    }
+    factors(0, a.n);
+    if (!to) return;
+    const bool streamed = streams_rows(all, a.inner * int64_t(sizeof(T)));
+    parallel_for(0, all, grain_for(0.3 * double(a.inner)), [&](int64_t b, int64_t e) {
+      write_rows(to, a.inner, b, e, streamed, {px, pg}, [&](int64_t i, T* row) {
+        const int64_t c = i % a.n;
+        l.combine(a.inner, pg + i * a.inner, px + i * a.inner, pm[c], ka[c], kb[c], kc[c], row);
+      });
     });
   });
   const auto back = [](const Storage& s, Dtype d) { return s.defined() ? in_dtype(s, d) : s; };
