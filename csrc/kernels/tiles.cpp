@@ -41,9 +41,9 @@ bool bring_transposed_dim(Walk& w) {
 }
 
 // Where an operand is transposed: half a page of its memory at a time, so that it is read in streams and no page is left
-// soon; what is left of the tile's size is the length of its rows.
-TileShape strip_shape(const Walk& w, int item) {
-  const std::int64_t rows = std::min(w.sizes[1], std::clamp<std::int64_t>(2048 / item, 8, 512));
+// soon; what is left of the tile's size is the length of its rows. Less where other operands are read along those rows.
+TileShape strip_shape(const Walk& w, int item, bool copy) {
+  const std::int64_t rows = std::min(w.sizes[1], std::clamp<std::int64_t>((copy ? 2048 : 512) / item, 8, 512));
   // An odd number of lines: the rows of the strip do not meet in the same sets of the cache.
   const std::int64_t lines = (kStrip / (rows * 64) - 1) | 1;
   return {rows, std::min(w.sizes[0], lines * 64 / item)};
@@ -324,7 +324,7 @@ void run_tiles(Walk& walk, std::span<const TileOperand> ops, Loop loop, const Sc
   if (transposed) {
     int item = 1;
     for (const TileOperand& op : ops) item = std::max(item, std::max(op.item, op.block_item));
-    tile = strip_shape(walk, item);
+    tile = strip_shape(walk, item, ops.size() == 2);
   } else if (plain_copy) {
     const std::int64_t s0 = walk.num_dims > 0 ? walk.sizes[0] : 1, s1 = walk.num_dims > 1 ? walk.sizes[1] : 1;
     const std::int64_t cols = std::min(s0, kDirectBlock);
