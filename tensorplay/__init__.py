@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import _C as _C
 from ._absent import missing as _missing
+from ._binary import _C as _C
 from ._C import *  # noqa: F403  types, dtypes, modes and creation
 from ._C import functions as _functions
 

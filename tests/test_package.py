@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import os
 import subprocess
 import sys
 import tomllib
@@ -30,6 +31,19 @@ def test_holds(name: str) -> None:
 def test_import_leaves_for_later(module: str) -> None:
     code = f"import sys, tensorplay; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd="/").returncode == 0
+
+
+@pytest.mark.parametrize("told", [None, "3"])
+def test_import_starts_no_threads(told: str | None) -> None:
+    tasks = Path("/proc/self/task")
+    if not tasks.is_dir():
+        pytest.skip("threads are counted in /proc")
+    code = "import os, tensorplay; print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    if told:
+        environment["OPENBLAS_NUM_THREADS"] = told
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
+    assert run.stdout.split() == ["1", str(told)]
 
 
 def test_generator_is_installed() -> None:
