@@ -39,9 +39,8 @@ template <class T>
 void batch_moments(const Axis& a, const T* x, T* mean, T* m2) {
   const NormLoops<T>& l = norm_loops<T>();
   if (a.inner == 1)
-    return over_channels(a, 0.25, [&](int64_t c0, int64_t c1) {
-      l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0);
-    });
+    return over_channels(
+        a, 0.25, [&](int64_t c0, int64_t c1) { l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0); });
   const Scratch<T> runs(2 * a.outer * a.n);
   T *run_mean = runs.get(), *run_m2 = run_mean + a.outer * a.n;
   parallel_for(0, a.outer * a.n, grain_for(0.25 * double(a.inner)), [&](int64_t b, int64_t e) {
@@ -177,8 +176,7 @@ std::array<Storage, 3> native_batch_norm_backward(const OpSchema& op, const Stor
         // Gradient sums and the gradient itself of a channel in one task: its second reading may come from cache.
         l.columns_slope_sums(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, s + c0, sx + c0);
         factors(c0, c1);
-        if (to)
-          l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
+        if (to) l.columns_combine(c1 - c0, a.outer, a.n, pg + c0, px + c0, pm + c0, ka + c0, kb + c0, kc + c0, to + c0);
       });
     const int64_t all = a.outer * a.n;
     const Scratch<T> runs(2 * all);

@@ -32,9 +32,9 @@ void for_each_bundle(const Lines& l, double ns_per_element, const F& f) {
   const std::int64_t neighbours = in_order ? l.outer : l.inner, groups = in_order ? 1 : l.outer;
   // Columns in as few parts as there are threads, so that rows are read as they lie.
   const std::int64_t share = (l.outer * l.inner / num_threads() + 63) & -64;
-  const std::int64_t width = !in_order  ? std::clamp(share, kLineColumns, kMostColumns)
-      : l.outer < kManyLines            ? 1
-                                        : kBundle;
+  const std::int64_t width = !in_order ? std::clamp(share, kLineColumns, kMostColumns)
+      : l.outer < kManyLines           ? 1
+                                       : kBundle;
   const std::int64_t blocks = (neighbours + width - 1) / width;
   modes::Unlocked unlocked(double(l.numel()) * ns_per_element > 50000);
   const double ns = ns_per_element * double(l.length) * double(std::min(width, neighbours));

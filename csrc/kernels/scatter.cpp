@@ -59,7 +59,8 @@ void scatter_columns(const Storage& self, int dim, const Storage& index, const S
                      const std::int64_t* p = places + row.at[1];
                      const T* f = source + row.at[2];
                      for (std::int64_t i = 0; i < length; ++i, p += at_step, f += from_step)
-                       for (std::int64_t c = c0; c < c1; ++c) update(t[p[c * at_col] * to_step + c * to_col], f[c * from_col]);
+                       for (std::int64_t c = c0; c < c1; ++c)
+                         update(t[p[c * at_col] * to_step + c * to_col], f[c * from_col]);
                    }
                  });
 }
@@ -116,7 +117,8 @@ void scatter_each(const Storage& self, int dim, const Storage& index, const Stor
           for (std::int64_t i = 0; i < whole; ++i) t[i] = s[i * start_step];
       }
       for (std::int64_t i = 0; i < length; ++i) update(t[p[i * at_step] * to_step], f[i * from_step]);
-      if (streamed) stream(reinterpret_cast<char*>(dest + row.at[0]), reinterpret_cast<const char*>(t), whole * sizeof(T));
+      if (streamed)
+        stream(reinterpret_cast<char*>(dest + row.at[0]), reinterpret_cast<const char*>(t), whole * sizeof(T));
     }
     if (streamed) stream_fence();
   });
@@ -239,7 +241,8 @@ void update_slices(const Storage& self, int dim, const Storage& index, const Sto
 // all others. Threads take ranges of rows.
 template <class T>
 void sum_rows(const Storage& out, const std::int64_t* at, const Storage& source) {
-  const std::int64_t n = out.size(0), width = out.size(1), count = source.size(0), bytes = width * std::int64_t(sizeof(T));
+  const std::int64_t n = out.size(0), width = out.size(1), count = source.size(0),
+                     bytes = width * std::int64_t(sizeof(T));
   const bool streamed = streams(std::size_t(n * bytes));
   const auto range = [&](std::int64_t low, std::int64_t high) {
     const Scratch<std::uint8_t> seen(high - low);
