@@ -47,18 +47,12 @@ TP_FORCE Acc sum_of(const T* x, int64_t n) {
   int64_t i = 0;
   if (n >= 4 * L) {
     const auto at = [x](int64_t k) { return term_of<term>(load_as<A>(x + k)); };
-    // Vectors of a whole line: four running sums keep up with the first cache; shorter ones need eight.
-    constexpr int kSums = TP_VECTOR_BYTES == 64 ? 4 : 8;
-    Vec<A> a[kSums] = {};
-    for (; i + kSums * L <= n; i += kSums * L)
+    Vec<A> a[8] = {};
+    for (; i + 8 * L <= n; i += 8 * L)
 #pragma GCC unroll 8
-      for (int k = 0; k < kSums; ++k) {
-        a[k] += at(i + k * L);
-        keep_order(a[k]);
-      }
+      for (int k = 0; k < 8; ++k) a[k] += at(i + k * L);
     for (; i + L <= n; i += L) a[0] += at(i);
-    for (int half = kSums / 2; half > 0; half /= 2)
-      for (int k = 0; k < half; ++k) a[k] += a[k + half];
+    a[0] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
     const auto add = [](auto v, auto w) { return v + w; };
     if constexpr (__is_same(A, Acc)) {
       total = fold_lanes<A>(a[0], add);

@@ -50,14 +50,6 @@ TP_FORCE Vec<A> load_as(const T* p) {
     return __builtin_convertvector(*reinterpret_cast<const typename Vector<T>::Half*>(p), Vec<A>);
 }
 
-// Keeps the compiler from mixing up the lines that a loop reads: in order, memory is read by a twentieth faster.
-template <class V>
-TP_FORCE void keep_order([[maybe_unused]] V& v) {
-#if defined(__x86_64__)
-  __asm__ volatile("" : "+x"(v));
-#endif
-}
-
 // The lanes of a vector folded by halves: a chain of dependent steps would cost more than a short row itself.
 template <class T, int kBytes = TP_VECTOR_BYTES, class V, class F>
 TP_FORCE T fold_lanes(V v, F f) {
