@@ -1,6 +1,8 @@
 // Blocks and the geometry of Storage.
 #include "core/storage.h"
 
+#include <algorithm>
+#include <complex>
 #include <cstring>
 
 #include "core/block_count.h"
@@ -166,7 +168,19 @@ Storage zeros_storage(const Shape& sizes, Dtype dtype) {
 Storage ones_storage(const Shape& sizes, Dtype dtype) {
   Storage s = empty(sizes, dtype);
   const std::int64_t n = s.numel();
-  const auto fill = [&](auto one) { std::fill_n(s.data<decltype(one)>(), n, one); };
+  // What is filled is copied behind itself, a few pages at a time: at the pace of memory, whatever the type.
+  const auto repeat = [&](std::size_t done) {
+    for (const std::size_t all = s.nbytes(); done && done < all;) {
+      const std::size_t next = std::min({done, std::size_t(16384), all - done});
+      std::memcpy(s.raw() + done, s.raw(), next);
+      done += next;
+    }
+  };
+  const auto fill = [&](auto one) {
+    const std::int64_t first = std::min<std::int64_t>(n, 64);
+    std::fill_n(s.data<decltype(one)>(), first, one);
+    repeat(std::size_t(first) * sizeof one);
+  };
   switch (dtype) {
     case Dtype::Bool:
     case Dtype::U8:
@@ -181,12 +195,8 @@ Storage ones_storage(const Shape& sizes, Dtype dtype) {
     case Dtype::BF16: fill(kBfloat16One); break;
     case Dtype::F32: fill(1.0f); break;
     case Dtype::F64: fill(1.0); break;
-    case Dtype::C64:
-      for (std::int64_t i = 0; i < n; ++i) s.data<float>()[2 * i] = 1, s.data<float>()[2 * i + 1] = 0;
-      break;
-    case Dtype::C128:
-      for (std::int64_t i = 0; i < n; ++i) s.data<double>()[2 * i] = 1, s.data<double>()[2 * i + 1] = 0;
-      break;
+    case Dtype::C64: fill(std::complex<float>(1)); break;
+    case Dtype::C128: fill(std::complex<double>(1)); break;
   }
   return s;
 }

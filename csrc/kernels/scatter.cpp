@@ -1,5 +1,6 @@
 // Writing and adding along a dimension by index tensors.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -193,6 +194,13 @@ struct Add {
   }
 };
 
+struct Put {
+  template <class T>
+  void operator()(T& t, const T& f) const {
+    t = f;
+  }
+};
+
 template <class T>
 void add_row(T* __restrict to, const T* __restrict from, std::int64_t n) {
   if constexpr (std::is_same_v<T, float>)
@@ -230,6 +238,8 @@ void update_slices(const Storage& self, int dim, const Storage& index, const Sto
                        const T* __restrict f = from + (o * count + i) * a.inner + first;
                        if constexpr (std::is_same_v<Update, Add>)
                          add_row(t, f, n);
+                       else if constexpr (std::is_same_v<Update, Put>)
+                         std::memcpy(t, f, std::size_t(n) * sizeof(T));
                        else
                          for (std::int64_t j = 0; j < n; ++j) update(t[j], f[j]);
                      }
@@ -493,7 +503,7 @@ void index_copy_(const OpSchema& op, Storage& self, std::int64_t dim, const Stor
   on_contiguous(self, [&](Storage& to) {
     with_raw(item_size(to.dtype()), [&](auto type) {
       using T = decltype(type);
-      update_slices<T>(to, s.dim, s.index, s.source, [](T& t, const T& f) { t = f; });
+      update_slices<T>(to, s.dim, s.index, s.source, Put());
     });
   });
 }

@@ -762,6 +762,9 @@ def poisson_quantile(u: Tensor | Number, rate: Tensor | Number) -> Tensor:
 def polygamma_of(input: Tensor, order: int) -> Tensor:
     """Derivative of the digamma function, the order after the tensor."""
 
+def prelu_each(input: Tensor | Number, weight: Tensor | Number) -> Tensor:
+    """The element where positive, weight times it elsewhere, the two broadcast."""
+
 def prod_others(input: Tensor, dim: int | None) -> Tensor:
     """For each element the product of all others along dim."""
 

@@ -199,6 +199,18 @@ OPS = [
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.fmod", kind="name"),
         ],
     ),
+    Op(
+        name="gamma_density",
+        home="internal",
+        elementwise=True,
+        promote="float",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
+        params={"order": (0, 1)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("order", "int")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.vectorize(lambda a, x: float(mp.diff(lambda v: mp.power(x, v - 1) * mp.exp(-x) * mp.rgamma(v), a, order)), otypes=[float])(input, other)", kind="mpmath"),
+        ],
+    ),
 ]
 
 

@@ -6,18 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="gamma_density",
-        home="internal",
-        elementwise=True,
-        promote="float",
-        dtypes=("f16", "bf16", "f32", "f64"),
-        domains={"input": (0.3, 4.0), "other": (0.3, 4.0)},
-        params={"order": (0, 1)},
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor"), ("order", "int")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.vectorize(lambda a, x: float(mp.diff(lambda v: mp.power(x, v - 1) * mp.exp(-x) * mp.rgamma(v), a, order)), otypes=[float])(input, other)", kind="mpmath"),
-        ],
-    ),
-    Op(
         name="gcd",
         elementwise=True,
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"),
@@ -198,6 +186,30 @@ OPS = [
         domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
         forms=[
             Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.logaddexp2", kind="name"),
+        ],
+    ),
+    Op(
+        name="maximum",
+        elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("maximum",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        special=({"input": 1, "other": 1, "d_input": 0.5, "d_other": 0.5},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.maximum", kind="name"),
+        ],
+    ),
+    Op(
+        name="minimum",
+        elementwise=True,
+        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+        methods=("minimum",),
+        out=True,
+        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
+        special=({"input": 1, "other": 1, "d_input": 0.5, "d_other": 0.5},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.minimum", kind="name"),
         ],
     ),
 ]

@@ -6,30 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="maximum",
-        elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("maximum",),
-        out=True,
-        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
-        special=({"input": 1, "other": 1, "d_input": 0.5, "d_other": 0.5},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.maximum", kind="name"),
-        ],
-    ),
-    Op(
-        name="minimum",
-        elementwise=True,
-        dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
-        methods=("minimum",),
-        out=True,
-        domains={"input": (-3.0, 3.0), "other": (-3.0, 3.0)},
-        special=({"input": 1, "other": 1, "d_input": 0.5, "d_other": 0.5},),
-        forms=[
-            Form(args=(("input", "Tensor"), ("other", "Tensor")), results=("out",), diff=("input", "other"), saved=("input", "other"), like="numpy.minimum", kind="name"),
-        ],
-    ),
-    Op(
         name="mul",
         elementwise=True,
         methods=("mul", "multiply"),
@@ -73,6 +49,16 @@ OPS = [
         special=({"input": 0, "exponent": 1, "d_input": 1, "d_exponent": 0},),
         forms=[
             Form(args=(("input", "Tensor"), ("exponent", "Tensor")), results=("out",), diff=("input", "exponent"), saved=("input", "exponent", "out"), like="numpy.power", kind="name"),
+        ],
+    ),
+    Op(
+        name="prelu_each",
+        home="internal",
+        elementwise=True,
+        dtypes=("f16", "bf16", "f32", "f64"),
+        domains={"input": (-3.0, 3.0), "weight": (-3.0, 3.0)},
+        forms=[
+            Form(args=(("input", "Tensor"), ("weight", "Tensor")), results=("out",), diff=("input", "weight"), saved=("input", "weight"), like="numpy.where(input > 0, input, weight * input)", kind="expr"),
         ],
     ),
     Op(

@@ -465,6 +465,26 @@ PyObject* fmod_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 
+// gamma_density
+constexpr Param kGammaDensitySpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"order", Kind::Int},
+};
+const Spec kGammaDensitySpec{"gamma_density", "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", kGammaDensitySpecParams};
+
+PyObject* gamma_density_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("gamma_density", [&]() -> PyObject* {
+    const Spec& spec = kGammaDensitySpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::gamma_density(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
+  });
+}
+PyObject* gamma_density_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return gamma_density_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* add_operator_add(PyObject* left, PyObject* right) {
   return guarded("add", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -801,6 +821,21 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  d x = chebyshev_w(x, degree, order + 1)"},
+    {"gamma_density", fast(gamma_density_function), METH_FASTCALL | METH_KEYWORDS,
+     "gamma_density(input, other, order)\n"
+     "--\n"
+     "\n"
+     "Derivatives in input of the slope of igamma, other to the power (input - 1) times\n"
+     "exp(-other) over gamma(input).\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "  order: int\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = gamma_density(input, other, order + 1)\n"
+     "  d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)"},
     {},
 };
 

@@ -6,26 +6,6 @@
 namespace tp::python {
 namespace {
 
-// gamma_density
-constexpr Param kGammaDensitySpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"order", Kind::Int},
-};
-const Spec kGammaDensitySpec{"gamma_density", "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", kGammaDensitySpecParams};
-
-PyObject* gamma_density_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("gamma_density", [&]() -> PyObject* {
-    const Spec& spec = kGammaDensitySpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::gamma_density(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_int(spec, a, 2))), spec, a);
-  });
-}
-PyObject* gamma_density_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return gamma_density_call(nullptr, args, nargs, kwnames);
-}
-
 // gcd
 constexpr Param kGcdSpecParams[] = {
     {"input", Kind::Tensor},
@@ -441,6 +421,54 @@ PyObject* logaddexp2_method(PyObject* self, PyObject* const* args, Py_ssize_t na
   return logaddexp2_call(self, args, nargs, kwnames);
 }
 
+// maximum
+constexpr Param kMaximumSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kMaximumSpec{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", kMaximumSpecParams};
+
+PyObject* maximum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("maximum", [&]() -> PyObject* {
+    const Spec& spec = kMaximumSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::maximum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* maximum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return maximum_call(nullptr, args, nargs, kwnames);
+}
+PyObject* maximum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return maximum_call(self, args, nargs, kwnames);
+}
+
+// minimum
+constexpr Param kMinimumSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"other", Kind::Tensor},
+    {"out", Kind::OptTensor, true, true},
+};
+const Spec kMinimumSpec{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", kMinimumSpecParams};
+
+PyObject* minimum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("minimum", [&]() -> PyObject* {
+    const Spec& spec = kMinimumSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return wrap(ops::minimum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
+    return kept(wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* minimum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return minimum_call(nullptr, args, nargs, kwnames);
+}
+PyObject* minimum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return minimum_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"gcd", fast(gcd_function), METH_FASTCALL | METH_KEYWORDS,
      "gcd(input, other)\n"
@@ -572,25 +600,42 @@ PyMethodDef functions_top[] = {
      "Derivative:\n"
      "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453))\n"
      "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453))"},
-    {},
-};
-
-PyMethodDef functions_internal[] = {
-    {"gamma_density", fast(gamma_density_function), METH_FASTCALL | METH_KEYWORDS,
-     "gamma_density(input, other, order)\n"
+    {"maximum", fast(maximum_function), METH_FASTCALL | METH_KEYWORDS,
+     "maximum(input, other)\n"
      "--\n"
      "\n"
-     "Derivatives in input of the slope of igamma, other to the power (input - 1) times\n"
-     "exp(-other) over gamma(input).\n"
+     "Larger of the two, nan if either is nan; at a tie each gets half of the gradient.\n"
      "\n"
      "Args:\n"
      "  input: Tensor\n"
      "  other: Tensor\n"
-     "  order: int\n"
      "\n"
      "Derivative:\n"
-     "  d input = gamma_density(input, other, order + 1)\n"
-     "  d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)"},
+     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
+     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
+    {"minimum", fast(minimum_function), METH_FASTCALL | METH_KEYWORDS,
+     "minimum(input, other)\n"
+     "--\n"
+     "\n"
+     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
+     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
+    {},
+};
+
+PyMethodDef functions_internal[] = {
     {"hermite_h", fast(hermite_h_function), METH_FASTCALL | METH_KEYWORDS,
      "hermite_h(x, degree, order)\n"
      "--\n"
@@ -859,6 +904,38 @@ PyMethodDef methods[] = {
      "Derivative:\n"
      "  d input = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((input - other) * 0.6931471805599453))\n"
      "  d other = where(isinf(input) and input == other, where(input < 0, 0, 0.5), sigmoid((other - input) * 0.6931471805599453))"},
+    {"maximum", fast(maximum_method), METH_FASTCALL | METH_KEYWORDS,
+     "maximum($self, other)\n"
+     "--\n"
+     "\n"
+     "Larger of the two, nan if either is nan; at a tie each gets half of the gradient.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
+     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
+    {"minimum", fast(minimum_method), METH_FASTCALL | METH_KEYWORDS,
+     "minimum($self, other)\n"
+     "--\n"
+     "\n"
+     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  other: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
+     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
+     "\n"
+     "Special values:\n"
+     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
     {},
 };
 }  // namespace

@@ -6,54 +6,6 @@
 namespace tp::python {
 namespace {
 
-// maximum
-constexpr Param kMaximumSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMaximumSpec{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", kMaximumSpecParams};
-
-PyObject* maximum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("maximum", [&]() -> PyObject* {
-    const Spec& spec = kMaximumSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::maximum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::maximum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* maximum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return maximum_call(nullptr, args, nargs, kwnames);
-}
-PyObject* maximum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return maximum_call(self, args, nargs, kwnames);
-}
-
-// minimum
-constexpr Param kMinimumSpecParams[] = {
-    {"input", Kind::Tensor},
-    {"other", Kind::Tensor},
-    {"out", Kind::OptTensor, true, true},
-};
-const Spec kMinimumSpec{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", kMinimumSpecParams};
-
-PyObject* minimum_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("minimum", [&]() -> PyObject* {
-    const Spec& spec = kMinimumSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return wrap(ops::minimum_out(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2)));
-    return kept(wrap(ops::minimum(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
-  });
-}
-PyObject* minimum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return minimum_call(nullptr, args, nargs, kwnames);
-}
-PyObject* minimum_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return minimum_call(self, args, nargs, kwnames);
-}
-
 // mul
 constexpr Param kMulSpecParams[] = {
     {"input", Kind::Tensor},
@@ -158,6 +110,25 @@ PyObject* pow_inplace(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
     Py_INCREF(self);
     return self;
   });
+}
+
+// prelu_each
+constexpr Param kPreluEachSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"weight", Kind::Tensor},
+};
+const Spec kPreluEachSpec{"prelu_each", "prelu_each(Tensor input, Tensor weight) -> Tensor out", kPreluEachSpecParams};
+
+PyObject* prelu_each_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("prelu_each", [&]() -> PyObject* {
+    const Spec& spec = kPreluEachSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::prelu_each(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref())), spec, a);
+  });
+}
+PyObject* prelu_each_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return prelu_each_call(nullptr, args, nargs, kwnames);
 }
 
 // remainder
@@ -477,38 +448,6 @@ PyObject* sub_operator_sub_inplace(PyObject* left, PyObject* right) {
 }
 
 PyMethodDef functions_top[] = {
-    {"maximum", fast(maximum_function), METH_FASTCALL | METH_KEYWORDS,
-     "maximum(input, other)\n"
-     "--\n"
-     "\n"
-     "Larger of the two, nan if either is nan; at a tie each gets half of the gradient.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"minimum", fast(minimum_function), METH_FASTCALL | METH_KEYWORDS,
-     "minimum(input, other)\n"
-     "--\n"
-     "\n"
-     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
     {"mul", fast(mul_function), METH_FASTCALL | METH_KEYWORDS,
      "mul(input, other)\n"
      "--\n"
@@ -652,6 +591,19 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  u: Tensor\n"
      "  rate: Tensor"},
+    {"prelu_each", fast(prelu_each_function), METH_FASTCALL | METH_KEYWORDS,
+     "prelu_each(input, weight)\n"
+     "--\n"
+     "\n"
+     "The element where positive, weight times it elsewhere, the two broadcast.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  weight: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  d input = where(input > 0, 1, weight)\n"
+     "  d weight = where(input > 0, 0, input)"},
     {"smooth_l1", fast(smooth_l1_function), METH_FASTCALL | METH_KEYWORDS,
      "smooth_l1(input, target, beta)\n"
      "--\n"
@@ -755,38 +707,6 @@ PyMethodDef functions_special[] = {
 };
 
 PyMethodDef methods[] = {
-    {"maximum", fast(maximum_method), METH_FASTCALL | METH_KEYWORDS,
-     "maximum($self, other)\n"
-     "--\n"
-     "\n"
-     "Larger of the two, nan if either is nan; at a tie each gets half of the gradient.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input < other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other < input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
-    {"minimum", fast(minimum_method), METH_FASTCALL | METH_KEYWORDS,
-     "minimum($self, other)\n"
-     "--\n"
-     "\n"
-     "Smaller of the two, nan if either is nan; equal elements take half of the gradient each.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor\n"
-     "  other: Tensor\n"
-     "\n"
-     "Derivative:\n"
-     "  d input = where(input > other, 0, where(input == other, 0.5, 1))\n"
-     "  d other = where(other > input, 0, where(input == other, 0.5, 1))\n"
-     "\n"
-     "Special values:\n"
-     "  input = 1, other = 1, d_input = 0.5, d_other = 0.5"},
     {"mul", fast(mul_method), METH_FASTCALL | METH_KEYWORDS,
      "mul($self, other)\n"
      "--\n"

@@ -504,6 +504,43 @@ void fmod_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(-m::trunc(input[i] / other[i]), g[i]);
 }
 
+// gamma_density: out = gamma_density(input, other, order)
+template <class T>
+void gamma_density(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gamma_density(input[i], other[i], order);
+}
+
+// gamma_density, gradient of input: strong_mul(gamma_density(input, other, order + 1), g)
+template <class T>
+void gamma_density_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+  const T c0 = order + T(1);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i], other[i], c0), g[i]);
+}
+
+// gamma_density, gradient of other: strong_mul(gamma_density(input - 1, other, order) - gamma_density(input, other, order), g)
+template <class T>
+void gamma_density_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+  const T order = scalar_to<T>(params[0]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i] - T(1), other[i],
+      order) - m::gamma_density(input[i], other[i], order), g[i]);
+}
+
 }  // namespace
 
 extern const LoopSet binary_1_loops[] = {
@@ -548,6 +585,9 @@ extern const LoopSet binary_1_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, fmin_vjp_other<float>, fmin_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, fmod<std::int32_t>, fmod<std::int64_t>, fmod<std::uint64_t>, fmod<float>, fmod<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, fmod_vjp_other<float>, fmod_vjp_other<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density<float>, gamma_density<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_input<float>, gamma_density_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_other<float>, gamma_density_vjp_other<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

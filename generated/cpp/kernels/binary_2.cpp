@@ -7,43 +7,6 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
-// gamma_density: out = gamma_density(input, other, order)
-template <class T>
-void gamma_density(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-  const T order = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::gamma_density(input[i], other[i], order);
-}
-
-// gamma_density, gradient of input: strong_mul(gamma_density(input, other, order + 1), g)
-template <class T>
-void gamma_density_vjp_input(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-  const T order = scalar_to<T>(params[0]);
-  const T c0 = order + T(1);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i], other[i], c0), g[i]);
-}
-
-// gamma_density, gradient of other: strong_mul(gamma_density(input - 1, other, order) - gamma_density(input, other, order), g)
-template <class T>
-void gamma_density_vjp_other(std::int64_t n, char* const* data, const Scalar* params) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-  const T order = scalar_to<T>(params[0]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::strong_mul(m::gamma_density(input[i] - T(1), other[i],
-      order) - m::gamma_density(input[i], other[i], order), g[i]);
-}
-
 // gcd: out = gcd(input, other)
 template <class T>
 void gcd(std::int64_t n, char* const* data, const Scalar*) {
@@ -523,13 +486,78 @@ void logaddexp2_vjp_other(std::int64_t count, char* const* data, const Scalar* p
       m::strong_mul(m::sigmoid((other[i] - input[i]) * T(0.6931471805599453)), g[i]));
 }
 
+// maximum: out = maximum(input, other)
+template <class T>
+void maximum(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::maximum(input[i], other[i]);
+}
+
+// maximum, gradient of input: strong_mul(where(input < other, 0, where(input == other, 0.5, 1)), g)
+template <class T>
+void maximum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < other[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
+}
+
+// maximum, gradient of other: strong_mul(where(other < input, 0, where(input == other, 0.5, 1)), g)
+template <class T>
+void maximum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] < input[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
+}
+
+// minimum: out = minimum(input, other)
+template <class T>
+void minimum(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* other = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::minimum(input[i], other[i]);
+}
+
+// minimum, gradient of input: strong_mul(where(input > other, 0, where(input == other, 0.5, 1)), g)
+template <class T>
+void minimum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > other[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
+}
+
+// minimum, gradient of other: strong_mul(where(other > input, 0, where(input == other, 0.5, 1)), g)
+template <class T>
+void minimum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* other = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] > input[i], T(0), m::where<T>(input[i] == other[i],
+      m::strong_mul(T(0.5), g[i]), g[i]));
+}
+
 }  // namespace
 
 extern const LoopSet binary_2_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
-    {{nullptr, nullptr, nullptr, nullptr, gamma_density<float>, gamma_density<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_input<float>, gamma_density_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, gamma_density_vjp_other<float>, gamma_density_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, gcd<std::int32_t>, gcd<std::int64_t>, gcd<std::uint64_t>, nullptr, nullptr, nullptr, nullptr}},
     {{heaviside<bool>, heaviside<std::int32_t>, heaviside<std::int64_t>, heaviside<std::uint64_t>, heaviside<float>, heaviside<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, heaviside_vjp_values<float>, heaviside_vjp_values<double>, nullptr, nullptr}},
@@ -567,6 +595,12 @@ extern const LoopSet binary_2_loops[] = {
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2<float>, logaddexp2<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_input<float>, logaddexp2_vjp_input<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, logaddexp2_vjp_other<float>, logaddexp2_vjp_other<double>, nullptr, nullptr}},
+    {{maximum<bool>, maximum<std::int32_t>, maximum<std::int64_t>, maximum<std::uint64_t>, maximum<float>, maximum<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_input<float>, maximum_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_other<float>, maximum_vjp_other<double>, nullptr, nullptr}},
+    {{minimum<bool>, minimum<std::int32_t>, minimum<std::int64_t>, minimum<std::uint64_t>, minimum<float>, minimum<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_input<float>, minimum_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_other<float>, minimum_vjp_other<double>, nullptr, nullptr}},
 };
 
 }  // namespace TP_ISA

@@ -7,74 +7,6 @@ namespace tp {
 namespace TP_ISA {
 namespace {
 
-// maximum: out = maximum(input, other)
-template <class T>
-void maximum(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::maximum(input[i], other[i]);
-}
-
-// maximum, gradient of input: strong_mul(where(input < other, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void maximum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] < other[i], T(0), m::where<T>(input[i] == other[i],
-      m::strong_mul(T(0.5), g[i]), g[i]));
-}
-
-// maximum, gradient of other: strong_mul(where(other < input, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void maximum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] < input[i], T(0), m::where<T>(input[i] == other[i],
-      m::strong_mul(T(0.5), g[i]), g[i]));
-}
-
-// minimum: out = minimum(input, other)
-template <class T>
-void minimum(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* input = reinterpret_cast<const T*>(data[1]);
-  const T* other = reinterpret_cast<const T*>(data[2]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::minimum(input[i], other[i]);
-}
-
-// minimum, gradient of input: strong_mul(where(input > other, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void minimum_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > other[i], T(0), m::where<T>(input[i] == other[i],
-      m::strong_mul(T(0.5), g[i]), g[i]));
-}
-
-// minimum, gradient of other: strong_mul(where(other > input, 0, where(input == other, 0.5, 1)), g)
-template <class T>
-void minimum_vjp_other(std::int64_t n, char* const* data, const Scalar*) {
-  T* to = reinterpret_cast<T*>(data[0]);
-  const T* g = reinterpret_cast<const T*>(data[1]);
-  const T* input = reinterpret_cast<const T*>(data[2]);
-  const T* other = reinterpret_cast<const T*>(data[3]);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(other[i] > input[i], T(0), m::where<T>(input[i] == other[i],
-      m::strong_mul(T(0.5), g[i]), g[i]));
-}
-
 // mul: out = input * other
 template <class T>
 void mul(std::int64_t n, char* const* data, const Scalar*) {
@@ -231,6 +163,37 @@ void pow_vjp_exponent(std::int64_t count, char* const* data, const Scalar* param
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>((input[i] == T(0)) & ((out[i] == T(0)) | (exponent[i] ==
       T(0))), T(0), m::strong_mul(m::conj(out[i] * m::log(input[i])), g[i]));
+}
+
+// prelu_each: out = where(input > 0, input, weight * input)
+template <class T>
+void prelu_each(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* input = reinterpret_cast<const T*>(data[1]);
+  const T* weight = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), input[i], weight[i] * input[i]);
+}
+
+// prelu_each, gradient of input: strong_mul(where(input > 0, 1, weight), g)
+template <class T>
+void prelu_each_vjp_input(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+  const T* weight = reinterpret_cast<const T*>(data[3]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), g[i], m::strong_mul(weight[i], g[i]));
+}
+
+// prelu_each, gradient of weight: strong_mul(where(input > 0, 0, input), g)
+template <class T>
+void prelu_each_vjp_weight(std::int64_t n, char* const* data, const Scalar*) {
+  T* to = reinterpret_cast<T*>(data[0]);
+  const T* g = reinterpret_cast<const T*>(data[1]);
+  const T* input = reinterpret_cast<const T*>(data[2]);
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(input[i] > T(0), T(0), m::strong_mul(input[i], g[i]));
 }
 
 // remainder: out = input % other
@@ -571,12 +534,6 @@ void zeta_order_vjp_other(std::int64_t n, char* const* data, const Scalar* param
 
 extern const LoopSet binary_3_loops[] = {
     // bool, int32, int64, uint64, float, double, c64, c128
-    {{maximum<bool>, maximum<std::int32_t>, maximum<std::int64_t>, maximum<std::uint64_t>, maximum<float>, maximum<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_input<float>, maximum_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, maximum_vjp_other<float>, maximum_vjp_other<double>, nullptr, nullptr}},
-    {{minimum<bool>, minimum<std::int32_t>, minimum<std::int64_t>, minimum<std::uint64_t>, minimum<float>, minimum<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_input<float>, minimum_vjp_input<double>, nullptr, nullptr}},
-    {{nullptr, nullptr, nullptr, nullptr, minimum_vjp_other<float>, minimum_vjp_other<double>, nullptr, nullptr}},
     {{mul<bool>, mul<std::int32_t>, mul<std::int64_t>, mul<std::uint64_t>, mul<float>, mul<double>, mul<c64>, mul<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_input<float>, mul_vjp_input<double>, mul_vjp_input<c64>, mul_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, mul_vjp_other<float>, mul_vjp_other<double>, mul_vjp_other<c64>, mul_vjp_other<c128>}},
@@ -585,6 +542,9 @@ extern const LoopSet binary_3_loops[] = {
     {{pow<bool>, pow<std::int32_t>, pow<std::int64_t>, pow<std::uint64_t>, pow<float>, pow<double>, pow<c64>, pow<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_input<float>, pow_vjp_input<double>, pow_vjp_input<c64>, pow_vjp_input<c128>}},
     {{nullptr, nullptr, nullptr, nullptr, pow_vjp_exponent<float>, pow_vjp_exponent<double>, pow_vjp_exponent<c64>, pow_vjp_exponent<c128>}},
+    {{nullptr, nullptr, nullptr, nullptr, prelu_each<float>, prelu_each<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, prelu_each_vjp_input<float>, prelu_each_vjp_input<double>, nullptr, nullptr}},
+    {{nullptr, nullptr, nullptr, nullptr, prelu_each_vjp_weight<float>, prelu_each_vjp_weight<double>, nullptr, nullptr}},
     {{nullptr, remainder<std::int32_t>, remainder<std::int64_t>, remainder<std::uint64_t>, remainder<float>, remainder<double>, nullptr, nullptr}},
     {{nullptr, nullptr, nullptr, nullptr, remainder_vjp_other<float>, remainder_vjp_other<double>, nullptr, nullptr}},
     {{nullptr, rsub<std::int32_t>, rsub<std::int64_t>, rsub<std::uint64_t>, rsub<float>, rsub<double>, rsub<c64>, rsub<c128>}},

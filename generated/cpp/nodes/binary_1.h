@@ -250,4 +250,21 @@ class FmodBackward final : public FuncOp<FmodBackward, 2, 2> {
   TP_NODE_DISPOSE(FmodBackward)
 };
 
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+class GammaDensityBackward final : public FuncOp<GammaDensityBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"gamma_density",
+      "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "GammaDensityBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  std::int64_t order_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(GammaDensityBackward)
+};
+
 }  // namespace tp::ops

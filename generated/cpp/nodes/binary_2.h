@@ -5,23 +5,6 @@
 
 namespace tp::ops {
 
-// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
-class GammaDensityBackward final : public FuncOp<GammaDensityBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"gamma_density",
-      "gamma_density(Tensor input, Tensor other, int order) -> Tensor out", 1, Amp::Keep, true};
-  static constexpr const char* kName = "GammaDensityBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
-  std::int64_t order_ = 0;
-
- protected:
-  TP_NODE_DISPOSE(GammaDensityBackward)
-};
-
 // heaviside(Tensor input, Tensor values) -> Tensor out
 class HeavisideBackward final : public FuncOp<HeavisideBackward, 2, 1> {
  public:
@@ -224,6 +207,36 @@ class Logaddexp2Backward final : public FuncOp<Logaddexp2Backward, 2, 2> {
 
  protected:
   TP_NODE_DISPOSE(Logaddexp2Backward)
+};
+
+// maximum(Tensor input, Tensor other) -> Tensor out
+class MaximumBackward final : public FuncOp<MaximumBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "MaximumBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(MaximumBackward)
+};
+
+// minimum(Tensor input, Tensor other) -> Tensor out
+class MinimumBackward final : public FuncOp<MinimumBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
+      true};
+  static constexpr const char* kName = "MinimumBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(MinimumBackward)
 };
 
 }  // namespace tp::ops

@@ -5,36 +5,6 @@
 
 namespace tp::ops {
 
-// maximum(Tensor input, Tensor other) -> Tensor out
-class MaximumBackward final : public FuncOp<MaximumBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"maximum", "maximum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "MaximumBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(MaximumBackward)
-};
-
-// minimum(Tensor input, Tensor other) -> Tensor out
-class MinimumBackward final : public FuncOp<MinimumBackward, 2, 2> {
- public:
-  static constexpr OpSchema schema_v1{"minimum", "minimum(Tensor input, Tensor other) -> Tensor out", 1, Amp::Keep,
-      true};
-  static constexpr const char* kName = "MinimumBackward";
-  static constexpr std::array<const char*, 2> kSavedNames{"input", "other"};
-  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
-  GradVec apply(std::span<Storage> grad_outputs) override;
-  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
-
- protected:
-  TP_NODE_DISPOSE(MinimumBackward)
-};
-
 // mul(Tensor input, Tensor other) -> Tensor out
 class MulBackward final : public FuncOp<MulBackward, 2, 2> {
  public:
@@ -76,6 +46,21 @@ class PowBackward final : public FuncOp<PowBackward, 2, 3> {
 
  protected:
   TP_NODE_DISPOSE(PowBackward)
+};
+
+// prelu_each(Tensor input, Tensor weight) -> Tensor out
+class PreluEachBackward final : public FuncOp<PreluEachBackward, 2, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"prelu_each", "prelu_each(Tensor input, Tensor weight) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "PreluEachBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "weight"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, 1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(PreluEachBackward)
 };
 
 // remainder(Tensor input, Tensor other) -> Tensor out

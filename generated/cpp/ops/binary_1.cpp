@@ -54,6 +54,9 @@ enum : int {
   kFminVjpOther,
   kFmod,
   kFmodVjpOther,
+  kGammaDensity,
+  kGammaDensityVjpInput,
+  kGammaDensityVjpOther,
 };
 }  // namespace
 
@@ -1718,6 +1721,103 @@ GraphGradVec FmodBackward::apply_for_graph(std::span<const TensorRef> grad_outpu
   if (needs(*this, 0)) fit_into(grads[0], g, input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     fit_into(grads[1], fmod_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+//   out = gamma_density(input, other, order)
+//   d input = gamma_density(input, other, order + 1)
+//   d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)
+//   saves: input, other, order
+
+namespace {
+constexpr ElementwiseSpec kGammaDensitySpec{&GammaDensityBackward::schema_v1, 2, 0, Promote::Float};
+constexpr ElementwiseSpec kGammaDensityVjpInputSpec{&GammaDensityBackward::schema_v1, 3};
+constexpr ElementwiseSpec kGammaDensityVjpOtherSpec{&GammaDensityBackward::schema_v1, 3};
+
+TP_COLD TensorRef gamma_density_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(gamma_density(input, other, order + std::int64_t(1)), g);
+}
+
+TP_COLD TensorRef gamma_density_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  if (TensorRef fast = fused(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &input, &other},
+      {order})) return fast;
+  return strong_mul(sub(gamma_density(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other, order),
+      gamma_density(input, other, order), Scalar(1)), g);
+}
+
+TP_COLD TensorRef gamma_density_batched(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::gamma_density(in[0], in[1], order));
+}
+
+TP_COLD void gamma_density_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
+    std::int64_t order) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), gamma_density_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(other), order));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), gamma_density_vjp_other(wiring::tangent(other), wiring::primal(input),
+        wiring::primal(other), order));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order) {
+  check_dtype(GammaDensityBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  check_dtype(GammaDensityBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
+  return kernels::elementwise(kGammaDensitySpec, loops[kGammaDensity], {&input, &other}, {order});
+}
+TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return gamma_density_batched(input, other, order);
+  TensorRef out = wiring::result_of([&] { return gamma_density(input->storage(), other->storage(), order); });
+  if (wiring::records(input, other)) {
+    auto node = make_node<GammaDensityBackward>();
+    GammaDensityBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.order_ = order;
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { gamma_density_set_tangent(out, input, other, order); });
+  return out;
+}
+GradVec GammaDensityBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))}, {order_});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  return grads;
+}
+GraphGradVec GammaDensityBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], gamma_density_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 1))
+    fit_into(grads[1], gamma_density_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
+        input_dtype(1));
   return grads;
 }
 

@@ -90,4 +90,8 @@ TP_API TensorRef fmod(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmod_(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef fmod_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
+// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
+TP_API Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order);
+TP_API TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order);
+
 }  // namespace tp::ops

@@ -14,9 +14,6 @@ TP_DECLARE_LOOPS(binary_2)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(binary_2);
 enum : int {
-  kGammaDensity,
-  kGammaDensityVjpInput,
-  kGammaDensityVjpOther,
   kGcd,
   kHeaviside,
   kHeavisideVjpValues,
@@ -54,6 +51,12 @@ enum : int {
   kLogaddexp2,
   kLogaddexp2VjpInput,
   kLogaddexp2VjpOther,
+  kMaximum,
+  kMaximumVjpInput,
+  kMaximumVjpOther,
+  kMinimum,
+  kMinimumVjpInput,
+  kMinimumVjpOther,
 };
 }  // namespace
 
@@ -70,6 +73,10 @@ Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
 Storage exp2(const Storage& input);
 TensorRef exp2(const TensorRef& input);
+Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order);
+TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order);
+Storage gt(const Storage& input, const Storage& other);
+TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage isinf(const Storage& input);
 TensorRef isinf(const TensorRef& input);
 Storage le(const Storage& input, const Storage& other);
@@ -98,103 +105,6 @@ Storage where(const Storage& condition, const Storage& input, const Storage& oth
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
 TensorRef xlogy(const TensorRef& input, const TensorRef& other);
-
-// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
-//   out = gamma_density(input, other, order)
-//   d input = gamma_density(input, other, order + 1)
-//   d other = gamma_density(input - 1, other, order) - gamma_density(input, other, order)
-//   saves: input, other, order
-
-namespace {
-constexpr ElementwiseSpec kGammaDensitySpec{&GammaDensityBackward::schema_v1, 2, 0, Promote::Float};
-constexpr ElementwiseSpec kGammaDensityVjpInputSpec{&GammaDensityBackward::schema_v1, 3};
-constexpr ElementwiseSpec kGammaDensityVjpOtherSpec{&GammaDensityBackward::schema_v1, 3};
-
-TP_COLD TensorRef gamma_density_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other,
-    std::int64_t order) {
-  if (TensorRef fast = fused(kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, &input, &other},
-      {order})) return fast;
-  return strong_mul(gamma_density(input, other, order + std::int64_t(1)), g);
-}
-
-TP_COLD TensorRef gamma_density_vjp_other(const TensorRef& g, const TensorRef& input, const TensorRef& other,
-    std::int64_t order) {
-  if (TensorRef fast = fused(kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, &input, &other},
-      {order})) return fast;
-  return strong_mul(sub(gamma_density(sub(input, number<TensorRef>(Scalar(std::int64_t(1))), Scalar(1)), other, order),
-      gamma_density(input, other, order), Scalar(1)), g);
-}
-
-TP_COLD TensorRef gamma_density_batched(const TensorRef& input, const TensorRef& other, std::int64_t order) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::gamma_density(in[0], in[1], order));
-}
-
-TP_COLD void gamma_density_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other,
-    std::int64_t order) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), gamma_density_vjp_input(wiring::tangent(input), wiring::primal(input),
-        wiring::primal(other), order));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), gamma_density_vjp_other(wiring::tangent(other), wiring::primal(input),
-        wiring::primal(other), order));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order) {
-  check_dtype(GammaDensityBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
-  check_dtype(GammaDensityBackward::schema_v1, other, kHalfDtypes | kFloatDtypes);
-  return kernels::elementwise(kGammaDensitySpec, loops[kGammaDensity], {&input, &other}, {order});
-}
-TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order) {
-  if (TP_UNLIKELY(batch::any(input, other)))
-    return gamma_density_batched(input, other, order);
-  TensorRef out = wiring::result_of([&] { return gamma_density(input->storage(), other->storage(), order); });
-  if (wiring::records(input, other)) {
-    auto node = make_node<GammaDensityBackward>();
-    GammaDensityBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.order_ = order;
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { gamma_density_set_tangent(out, input, other, order); });
-  return out;
-}
-GradVec GammaDensityBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) {
-    kernels::elementwise_to(grads[0], kGammaDensityVjpInputSpec, loops[kGammaDensityVjpInput], {&g, operand(saved(0)),
-        operand(saved(1))}, {order_});
-    refit(grads[0], input_shape(0), input_dtype(0));
-  }
-  if (needs(*this, 1)) {
-    kernels::elementwise_to(grads[1], kGammaDensityVjpOtherSpec, loops[kGammaDensityVjpOther], {&g, operand(saved(0)),
-        operand(saved(1))}, {order_});
-    refit(grads[1], input_shape(1), input_dtype(1));
-  }
-  return grads;
-}
-GraphGradVec GammaDensityBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    fit_into(grads[0], gamma_density_vjp_input(g, saved_tensor(0), saved_tensor(1), order_), input_shape(0),
-        input_dtype(0));
-  if (needs(*this, 1))
-    fit_into(grads[1], gamma_density_vjp_other(g, saved_tensor(0), saved_tensor(1), order_), input_shape(1),
-        input_dtype(1));
-  return grads;
-}
 
 // gcd(Tensor input, Tensor other) -> Tensor out
 //   out = gcd(input, other)
@@ -1606,6 +1516,204 @@ GraphGradVec Logaddexp2Backward::apply_for_graph(std::span<const TensorRef> grad
     fit_into(grads[0], logaddexp2_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
   if (needs(*this, 1))
     fit_into(grads[1], logaddexp2_vjp_other(g, saved_tensor(0), saved_tensor(1)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// maximum(Tensor input, Tensor other) -> Tensor out
+//   out = maximum(input, other)
+//   d input = where(input < other, 0, where(input == other, 0.5, 1))
+//   d other = where(other < input, 0, where(input == other, 0.5, 1))
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kMaximumSpec{&MaximumBackward::schema_v1, 2};
+constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
+constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
+
+TP_COLD TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
+  return where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
+}
+
+TP_COLD TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
+  return where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
+}
+
+TP_COLD TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::maximum(in[0], in[1]));
+}
+
+TP_COLD void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), maximum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), maximum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage maximum(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
+}
+TensorRef maximum(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return maximum_batched(input, other);
+  TensorRef out = wiring::result_of([&] { return maximum(input->storage(), other->storage()); });
+  if (wiring::records(input, other)) {
+    auto node = make_node<MaximumBackward>();
+    MaximumBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { maximum_set_tangent(out, input, other); });
+  return out;
+}
+TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
+    return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
+  wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(MaximumBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kMaximumSpec, loops[kMaximum], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(MaximumBackward::schema_v1, out_, maximum(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec MaximumBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  return grads;
+}
+GraphGradVec MaximumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], maximum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    fit_into(grads[1], maximum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
+  return grads;
+}
+
+// minimum(Tensor input, Tensor other) -> Tensor out
+//   out = minimum(input, other)
+//   d input = where(input > other, 0, where(input == other, 0.5, 1))
+//   d other = where(other > input, 0, where(input == other, 0.5, 1))
+//   saves: input, other
+
+namespace {
+constexpr ElementwiseSpec kMinimumSpec{&MinimumBackward::schema_v1, 2};
+constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
+constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
+
+TP_COLD TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
+  if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
+  return where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
+}
+
+TP_COLD TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
+  if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
+  return where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
+      mul(number<TensorRef>(Scalar(0.5)), g), g));
+}
+
+TP_COLD TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
+  const batch::Broadcast in({&input, &other});
+  return in.wrap(ops::minimum(in[0], in[1]));
+}
+
+TP_COLD void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), minimum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
+  if (wiring::tangent(other))
+    sum = plus(std::move(sum), minimum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage minimum(const Storage& input, const Storage& other) {
+  return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
+}
+TensorRef minimum(const TensorRef& input, const TensorRef& other) {
+  if (TP_UNLIKELY(batch::any(input, other)))
+    return minimum_batched(input, other);
+  TensorRef out = wiring::result_of([&] { return minimum(input->storage(), other->storage()); });
+  if (wiring::records(input, other)) {
+    auto node = make_node<MinimumBackward>();
+    MinimumBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, other);
+    back.save(0, input);
+    back.save(1, other);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
+    wiring::each_level({&input, &other}, {}, [&] { minimum_set_tangent(out, input, other); });
+  return out;
+}
+TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
+  if (TP_UNLIKELY(batch::any(input, other, out_)))
+    return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
+  wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
+  const Storage* const operands[] = {&input->storage(), &other->storage()};
+  if (kernels::broadcast_shapes(MinimumBackward::schema_v1.name, operands) == out_->sizes()) {
+    kernels::elementwise_into(kMinimumSpec, loops[kMinimum], out_->storage(), {&input->storage(), &other->storage()});
+    wiring::finish_inplace(out_, nullptr);
+  } else {
+    wiring::write_out(MinimumBackward::schema_v1, out_, minimum(input->storage(), other->storage()));
+  }
+  return out_;
+}
+GradVec MinimumBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  return grads;
+}
+GraphGradVec MinimumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], minimum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    fit_into(grads[1], minimum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -5,10 +5,6 @@
 
 namespace tp::ops {
 
-// gamma_density(Tensor input, Tensor other, int order) -> Tensor out
-TP_API Storage gamma_density(const Storage& input, const Storage& other, std::int64_t order);
-TP_API TensorRef gamma_density(const TensorRef& input, const TensorRef& other, std::int64_t order);
-
 // gcd(Tensor input, Tensor other) -> Tensor out
 TP_API Storage gcd(const Storage& input, const Storage& other);
 TP_API TensorRef gcd(const TensorRef& input, const TensorRef& other);
@@ -84,5 +80,15 @@ TP_API TensorRef logaddexp_out(const TensorRef& input, const TensorRef& other, c
 TP_API Storage logaddexp2(const Storage& input, const Storage& other);
 TP_API TensorRef logaddexp2(const TensorRef& input, const TensorRef& other);
 TP_API TensorRef logaddexp2_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// maximum(Tensor input, Tensor other) -> Tensor out
+TP_API Storage maximum(const Storage& input, const Storage& other);
+TP_API TensorRef maximum(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
+
+// minimum(Tensor input, Tensor other) -> Tensor out
+TP_API Storage minimum(const Storage& input, const Storage& other);
+TP_API TensorRef minimum(const TensorRef& input, const TensorRef& other);
+TP_API TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
 
 }  // namespace tp::ops

@@ -15,12 +15,6 @@ TP_DECLARE_LOOPS(binary_3)
 namespace {
 const LoopSet* const loops = TP_PICK_LOOPS(binary_3);
 enum : int {
-  kMaximum,
-  kMaximumVjpInput,
-  kMaximumVjpOther,
-  kMinimum,
-  kMinimumVjpInput,
-  kMinimumVjpOther,
   kMul,
   kMulVjpInput,
   kMulVjpOther,
@@ -29,6 +23,9 @@ enum : int {
   kPow,
   kPowVjpInput,
   kPowVjpExponent,
+  kPreluEach,
+  kPreluEachVjpInput,
+  kPreluEachVjpWeight,
   kRemainder,
   kRemainderVjpOther,
   kRsub,
@@ -92,204 +89,6 @@ Storage sgn(const Storage& input);
 TensorRef sgn(const TensorRef& input);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
-
-// maximum(Tensor input, Tensor other) -> Tensor out
-//   out = maximum(input, other)
-//   d input = where(input < other, 0, where(input == other, 0.5, 1))
-//   d other = where(other < input, 0, where(input == other, 0.5, 1))
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kMaximumSpec{&MaximumBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMaximumVjpInputSpec{&MaximumBackward::schema_v1, 3};
-constexpr ElementwiseSpec kMaximumVjpOtherSpec{&MaximumBackward::schema_v1, 3};
-
-TP_COLD TensorRef maximum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  if (TensorRef fast = fused(kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, &input, &other})) return fast;
-  return where(lt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      mul(number<TensorRef>(Scalar(0.5)), g), g));
-}
-
-TP_COLD TensorRef maximum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
-  if (TensorRef fast = fused(kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, &input, &other})) return fast;
-  return where(lt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      mul(number<TensorRef>(Scalar(0.5)), g), g));
-}
-
-TP_COLD TensorRef maximum_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::maximum(in[0], in[1]));
-}
-
-TP_COLD void maximum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), maximum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), maximum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage maximum(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kMaximumSpec, loops[kMaximum], {&input, &other});
-}
-TensorRef maximum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(batch::any(input, other)))
-    return maximum_batched(input, other);
-  TensorRef out = wiring::result_of([&] { return maximum(input->storage(), other->storage()); });
-  if (wiring::records(input, other)) {
-    auto node = make_node<MaximumBackward>();
-    MaximumBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { maximum_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, other, out_)))
-    return batch::assign_out(MaximumBackward::schema_v1, out_, maximum(input, other));
-  wiring::check_out(MaximumBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(MaximumBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kMaximumSpec, loops[kMaximum], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(MaximumBackward::schema_v1, out_, maximum(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec MaximumBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) {
-    kernels::elementwise_to(grads[0], kMaximumVjpInputSpec, loops[kMaximumVjpInput], {&g, operand(saved(0)),
-        operand(saved(1))});
-    refit(grads[0], input_shape(0), input_dtype(0));
-  }
-  if (needs(*this, 1)) {
-    kernels::elementwise_to(grads[1], kMaximumVjpOtherSpec, loops[kMaximumVjpOther], {&g, operand(saved(0)),
-        operand(saved(1))});
-    refit(grads[1], input_shape(1), input_dtype(1));
-  }
-  return grads;
-}
-GraphGradVec MaximumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    fit_into(grads[0], maximum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    fit_into(grads[1], maximum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
-
-// minimum(Tensor input, Tensor other) -> Tensor out
-//   out = minimum(input, other)
-//   d input = where(input > other, 0, where(input == other, 0.5, 1))
-//   d other = where(other > input, 0, where(input == other, 0.5, 1))
-//   saves: input, other
-
-namespace {
-constexpr ElementwiseSpec kMinimumSpec{&MinimumBackward::schema_v1, 2};
-constexpr ElementwiseSpec kMinimumVjpInputSpec{&MinimumBackward::schema_v1, 3};
-constexpr ElementwiseSpec kMinimumVjpOtherSpec{&MinimumBackward::schema_v1, 3};
-
-TP_COLD TensorRef minimum_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& other) {
-  if (TensorRef fast = fused(kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, &input, &other})) return fast;
-  return where(gt(input, other), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      mul(number<TensorRef>(Scalar(0.5)), g), g));
-}
-
-TP_COLD TensorRef minimum_vjp_other(const TensorRef& g, const TensorRef& other, const TensorRef& input) {
-  if (TensorRef fast = fused(kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, &input, &other})) return fast;
-  return where(gt(other, input), number<TensorRef>(Scalar(std::int64_t(0))), where(eq(input, other),
-      mul(number<TensorRef>(Scalar(0.5)), g), g));
-}
-
-TP_COLD TensorRef minimum_batched(const TensorRef& input, const TensorRef& other) {
-  const batch::Broadcast in({&input, &other});
-  return in.wrap(ops::minimum(in[0], in[1]));
-}
-
-TP_COLD void minimum_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& other) {
-  TensorRef sum;
-  if (wiring::tangent(input))
-    sum = plus(std::move(sum), minimum_vjp_input(wiring::tangent(input), wiring::primal(input), wiring::primal(other)));
-  if (wiring::tangent(other))
-    sum = plus(std::move(sum), minimum_vjp_other(wiring::tangent(other), wiring::primal(other), wiring::primal(input)));
-  wiring::set_tangent(out, as_tangent(std::move(sum), out));
-}
-}  // namespace
-
-Storage minimum(const Storage& input, const Storage& other) {
-  return kernels::elementwise(kMinimumSpec, loops[kMinimum], {&input, &other});
-}
-TensorRef minimum(const TensorRef& input, const TensorRef& other) {
-  if (TP_UNLIKELY(batch::any(input, other)))
-    return minimum_batched(input, other);
-  TensorRef out = wiring::result_of([&] { return minimum(input->storage(), other->storage()); });
-  if (wiring::records(input, other)) {
-    auto node = make_node<MinimumBackward>();
-    MinimumBackward& back = *node;
-    back.set_output(out->storage());
-    back.set_input(0, input);
-    back.set_input(1, other);
-    back.save(0, input);
-    back.save(1, other);
-    wiring::attach(out, std::move(node));
-  }
-  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &other}))
-    wiring::each_level({&input, &other}, {}, [&] { minimum_set_tangent(out, input, other); });
-  return out;
-}
-TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_) {
-  if (TP_UNLIKELY(batch::any(input, other, out_)))
-    return batch::assign_out(MinimumBackward::schema_v1, out_, minimum(input, other));
-  wiring::check_out(MinimumBackward::schema_v1, out_, {&input, &other});
-  const Storage* const operands[] = {&input->storage(), &other->storage()};
-  if (kernels::broadcast_shapes(MinimumBackward::schema_v1.name, operands) == out_->sizes()) {
-    kernels::elementwise_into(kMinimumSpec, loops[kMinimum], out_->storage(), {&input->storage(), &other->storage()});
-    wiring::finish_inplace(out_, nullptr);
-  } else {
-    wiring::write_out(MinimumBackward::schema_v1, out_, minimum(input->storage(), other->storage()));
-  }
-  return out_;
-}
-GradVec MinimumBackward::apply(std::span<Storage> grad_outputs) {
-  GradVec grads(2);
-  const Storage& g = grad_outputs[0];
-  if (!g.defined()) return grads;
-  if (needs(*this, 0)) {
-    kernels::elementwise_to(grads[0], kMinimumVjpInputSpec, loops[kMinimumVjpInput], {&g, operand(saved(0)),
-        operand(saved(1))});
-    refit(grads[0], input_shape(0), input_dtype(0));
-  }
-  if (needs(*this, 1)) {
-    kernels::elementwise_to(grads[1], kMinimumVjpOtherSpec, loops[kMinimumVjpOther], {&g, operand(saved(0)),
-        operand(saved(1))});
-    refit(grads[1], input_shape(1), input_dtype(1));
-  }
-  return grads;
-}
-GraphGradVec MinimumBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
-  GraphGradVec grads(2);
-  const TensorRef& g = grad_outputs[0];
-  if (!g) return grads;
-  if (needs(*this, 0))
-    fit_into(grads[0], minimum_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
-  if (needs(*this, 1))
-    fit_into(grads[1], minimum_vjp_other(g, saved_tensor(1), saved_tensor(0)), input_shape(1), input_dtype(1));
-  return grads;
-}
 
 // mul(Tensor input, Tensor other) -> Tensor out
 //   out = input * other
@@ -646,6 +445,91 @@ GraphGradVec PowBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 1))
     fit_into(grads[1], pow_vjp_exponent(g, saved_tensor(0), saved_tensor(2), saved_tensor(1)), input_shape(1),
         input_dtype(1));
+  return grads;
+}
+
+// prelu_each(Tensor input, Tensor weight) -> Tensor out
+//   out = where(input > 0, input, weight * input)
+//   d input = where(input > 0, 1, weight)
+//   d weight = where(input > 0, 0, input)
+//   saves: input, weight
+
+namespace {
+constexpr ElementwiseSpec kPreluEachSpec{&PreluEachBackward::schema_v1, 2};
+constexpr ElementwiseSpec kPreluEachVjpInputSpec{&PreluEachBackward::schema_v1, 3};
+constexpr ElementwiseSpec kPreluEachVjpWeightSpec{&PreluEachBackward::schema_v1, 2};
+
+TP_COLD TensorRef prelu_each_vjp_input(const TensorRef& g, const TensorRef& input, const TensorRef& weight) {
+  if (TensorRef fast = fused(kPreluEachVjpInputSpec, loops[kPreluEachVjpInput], {&g, &input, &weight})) return fast;
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), g, strong_mul(weight, g));
+}
+
+TP_COLD TensorRef prelu_each_vjp_weight(const TensorRef& g, const TensorRef& input) {
+  if (TensorRef fast = fused(kPreluEachVjpWeightSpec, loops[kPreluEachVjpWeight], {&g, &input})) return fast;
+  return where(gt(input, number<TensorRef>(Scalar(std::int64_t(0)))), number<TensorRef>(Scalar(std::int64_t(0))),
+      strong_mul(input, g));
+}
+
+TP_COLD TensorRef prelu_each_batched(const TensorRef& input, const TensorRef& weight) {
+  const batch::Broadcast in({&input, &weight});
+  return in.wrap(ops::prelu_each(in[0], in[1]));
+}
+
+TP_COLD void prelu_each_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& weight) {
+  TensorRef sum;
+  if (wiring::tangent(input))
+    sum = plus(std::move(sum), prelu_each_vjp_input(wiring::tangent(input), wiring::primal(input),
+        wiring::primal(weight)));
+  if (wiring::tangent(weight))
+    sum = plus(std::move(sum), prelu_each_vjp_weight(wiring::tangent(weight), wiring::primal(input)));
+  wiring::set_tangent(out, as_tangent(std::move(sum), out));
+}
+}  // namespace
+
+Storage prelu_each(const Storage& input, const Storage& weight) {
+  return kernels::elementwise(kPreluEachSpec, loops[kPreluEach], {&input, &weight});
+}
+TensorRef prelu_each(const TensorRef& input, const TensorRef& weight) {
+  if (TP_UNLIKELY(batch::any(input, weight)))
+    return prelu_each_batched(input, weight);
+  TensorRef out = wiring::result_of([&] { return prelu_each(input->storage(), weight->storage()); });
+  if (wiring::records(input, weight)) {
+    auto node = make_node<PreluEachBackward>();
+    PreluEachBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(1, weight);
+    back.save(0, input);
+    if (input->requires_grad()) back.save(1, weight);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weight}))
+    wiring::each_level({&input, &weight}, {}, [&] { prelu_each_set_tangent(out, input, weight); });
+  return out;
+}
+GradVec PreluEachBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(2);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0)) {
+    kernels::elementwise_to(grads[0], kPreluEachVjpInputSpec, loops[kPreluEachVjpInput], {&g, operand(saved(0)),
+        operand(saved(1))});
+    refit(grads[0], input_shape(0), input_dtype(0));
+  }
+  if (needs(*this, 1)) {
+    kernels::elementwise_to(grads[1], kPreluEachVjpWeightSpec, loops[kPreluEachVjpWeight], {&g, operand(saved(0))});
+    refit(grads[1], input_shape(1), input_dtype(1));
+  }
+  return grads;
+}
+GraphGradVec PreluEachBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(2);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], prelu_each_vjp_input(g, saved_tensor(0), saved_tensor(1)), input_shape(0), input_dtype(0));
+  if (needs(*this, 1))
+    fit_into(grads[1], prelu_each_vjp_weight(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
 }
 

@@ -5,16 +5,6 @@
 
 namespace tp::ops {
 
-// maximum(Tensor input, Tensor other) -> Tensor out
-TP_API Storage maximum(const Storage& input, const Storage& other);
-TP_API TensorRef maximum(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef maximum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
-// minimum(Tensor input, Tensor other) -> Tensor out
-TP_API Storage minimum(const Storage& input, const Storage& other);
-TP_API TensorRef minimum(const TensorRef& input, const TensorRef& other);
-TP_API TensorRef minimum_out(const TensorRef& input, const TensorRef& other, const TensorRef& out_);
-
 // mul(Tensor input, Tensor other) -> Tensor out
 TP_API Storage mul(const Storage& input, const Storage& other);
 TP_API TensorRef mul(const TensorRef& input, const TensorRef& other);
@@ -34,6 +24,10 @@ TP_API Storage pow(const Storage& input, const Storage& exponent);
 TP_API TensorRef pow(const TensorRef& input, const TensorRef& exponent);
 TP_API TensorRef pow_(const TensorRef& input, const TensorRef& exponent);
 TP_API TensorRef pow_out(const TensorRef& input, const TensorRef& exponent, const TensorRef& out_);
+
+// prelu_each(Tensor input, Tensor weight) -> Tensor out
+TP_API Storage prelu_each(const Storage& input, const Storage& weight);
+TP_API TensorRef prelu_each(const TensorRef& input, const TensorRef& weight);
 
 // remainder(Tensor input, Tensor other) -> Tensor out
 TP_API Storage remainder(const Storage& input, const Storage& other);

@@ -44,6 +44,8 @@ Storage interpolate(const Storage& input, const std::optional<Dims>& size,
 TensorRef interpolate(const TensorRef& input, const std::optional<Dims>& size,
     const std::optional<std::vector<double>>& scale_factor, std::string_view mode, std::optional<bool> align_corners,
     std::optional<bool> recompute_scale_factor, bool antialias);
+Storage leaky_relu(const Storage& input, double negative_slope);
+TensorRef leaky_relu(const TensorRef& input, double negative_slope);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
@@ -68,6 +70,8 @@ Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
 Storage pairwise_distance(const Storage& x1, const Storage& x2, double p, double eps, bool keepdim);
 TensorRef pairwise_distance(const TensorRef& x1, const TensorRef& x2, double p, double eps, bool keepdim);
+Storage prelu_each(const Storage& input, const Storage& weight);
+TensorRef prelu_each(const TensorRef& input, const TensorRef& weight);
 Storage rand_like(const Storage& input, Generator* generator, std::optional<Dtype> dtype);
 TensorRef rand_like(const TensorRef& input, Generator* generator, std::optional<Dtype> dtype);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
@@ -281,15 +285,15 @@ TensorRef poisson_nll_loss(const TensorRef& input, const TensorRef& target, bool
 }
 
 // prelu(Tensor input, Tensor weight) -> Tensor out
-//   out = where(input > 0, input, (reshape(weight, ()) if numel(weight) == 1 else reshape(weight, class_shape(shape(input)))) * input)
+//   out = prelu_each(input, reshape(weight, ()) if numel(weight) == 1 else reshape(weight, class_shape(shape(input))))
 
 namespace {
 constexpr OpSchema kPreluSchema{"prelu", "prelu(Tensor input, Tensor weight) -> Tensor out", 1, Amp::Lower, true};
 
 template <class V>
 V prelu_compose(const V& input, const V& weight) {
-  return where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul((numel(weight) == std::int64_t(1)
-      ? reshape(weight, Dims{}) : reshape(weight, class_shape(shape(input)))), input));
+  return prelu_each(input, (numel(weight) == std::int64_t(1) ? reshape(weight, Dims{}) : reshape(weight,
+      class_shape(shape(input)))));
 }
 }  // namespace
 
@@ -331,7 +335,7 @@ TensorRef rms_norm(const TensorRef& input, const Dims& normalized_shape, const T
 }
 
 // rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor out
-//   out = where(input > 0, input, input * (rand_like(input) * (upper - lower) + lower)) if training else where(input > 0, input, input * ((lower + upper) / 2))
+//   out = where(input > 0, input, input * (rand_like(input) * (upper - lower) + lower)) if training else leaky_relu(input, (lower + upper) / 2)
 
 namespace {
 constexpr OpSchema kRreluSchema{"rrelu",
@@ -344,8 +348,7 @@ V rrelu_compose(const V& input, double lower, double upper, bool training) {
     refuse(kRreluSchema.name, ErrorKind::Value, "lower={} is above upper={}", {lower, upper});
   return (training ? where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input, add(mul(rand_like(input,
       nullptr, std::nullopt), number<V>(Scalar(upper - lower))), number<V>(Scalar(lower)), Scalar(1))))
-      : where(gt(input, number<V>(Scalar(std::int64_t(0)))), input, mul(input,
-      number<V>(Scalar(double(lower + upper) / double(std::int64_t(2)))))));
+      : leaky_relu(input, double(lower + upper) / double(std::int64_t(2))));
 }
 }  // namespace
 

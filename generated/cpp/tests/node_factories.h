@@ -74,6 +74,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"MulBackward", &MulBackward::schema_v1, []() -> NodeRef { return make_node<MulBackward>(); }},
     {"NextafterWideBackward", &NextafterWideBackward::schema_v1, []() -> NodeRef { return make_node<NextafterWideBackward>(); }},
     {"PowBackward", &PowBackward::schema_v1, []() -> NodeRef { return make_node<PowBackward>(); }},
+    {"PreluEachBackward", &PreluEachBackward::schema_v1, []() -> NodeRef { return make_node<PreluEachBackward>(); }},
     {"RemainderBackward", &RemainderBackward::schema_v1, []() -> NodeRef { return make_node<RemainderBackward>(); }},
     {"RsubBackward", &RsubBackward::schema_v1, []() -> NodeRef { return make_node<RsubBackward>(); }},
     {"SmoothL1Backward", &SmoothL1Backward::schema_v1, []() -> NodeRef { return make_node<SmoothL1Backward>(); }},
