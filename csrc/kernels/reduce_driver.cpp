@@ -15,7 +15,9 @@ const ExtremeTable* const extremes = &TP_PICK_TABLE(extreme_table);
 
 namespace {
 
-constexpr std::int64_t kColumns = 4096;  // outputs of one unit when rows are folded into a row of accumulators
+// Outputs of one unit when rows are folded into a row of accumulators: many, so that rows are read as they lie, or few, so
+// that there is one for each thread.
+constexpr std::int64_t kColumns = 4096, kFewColumns = 1024;
 constexpr std::int64_t kRows = 256;  // outputs of one unit when each is folded along itself,
 constexpr std::int64_t kRowsElements =
     16384;  // and elements of each run of such a unit, unless one of a single output has more
@@ -23,6 +25,7 @@ constexpr std::int64_t kStaged = 8192;  // elements of a staged tile of columns,
 constexpr std::int64_t kStagedRows = 2048;  // of rows: folded once, in the first cache
 constexpr std::int64_t kShortRun = 48;  // shorter runs are folded across outputs instead of along themselves
 constexpr std::int64_t kChunk = 65536;  // elements a chunk of one output has at least
+constexpr std::int64_t kChunkRows = 256;  // and rows, where merging its accumulators counts
 constexpr std::int64_t kMaxChunks = 16;
 constexpr std::int64_t kFewUnits = 8;
 constexpr int kMaxDims = 64;
@@ -136,6 +139,7 @@ struct Folder {
   Target out, index;
   const char* base;
   bool by_columns;
+  bool out_is_block;  // results have the type of the blocks
   std::int64_t width;  // outputs of a unit: neighbours along kept dimension 0
   std::int64_t count;  // elements folded into each output
 
@@ -231,15 +235,32 @@ struct Folder {
     return {base + in * staging_steps.item, to, std::min(width, kept.size[0] - first)};
   }
 
+  // How many parts the elements of an output are folded in. Knows sizes alone: the result depends on it.
+  std::int64_t parts() const {
+    const std::int64_t columns = by_columns ? std::min(kept.size[0], kFewColumns) : width;
+    const std::int64_t few = kept.n ? (kept.size[0] + columns - 1) / columns * (kept.numel() / kept.size[0]) : 1;
+    if (few >= kFewUnits || kept.numel() * count < 2 * kChunk) return 1;
+    const std::int64_t least = std::max<std::int64_t>(by_columns ? kChunkRows : 1, kChunk / columns);
+    return std::clamp<std::int64_t>(count / least, 1, kMaxChunks);
+  }
+
+  // Where few rows are folded into results of the block's own type.
+  bool takes_few() const {
+    return by_columns && kernel.few && count <= kFewRows && folded.n == 1 && !staged() && out.data && !index.data &&
+        out.item == int(item_size(kernel.block)) && out_is_block && kept.out[0] == 1;
+  }
+  void run_few(std::int64_t b, std::int64_t e) const {
+    for (std::int64_t i = b; i < e; ++i) {
+      const Unit u = unit(i);
+      kernel.few(out.data + u.out_offset * out.item, u.from, folded.in[0], count, u.outputs);
+    }
+  }
+
   void run() const {
-    const std::int64_t n = units(), total = kept.numel() * count;
+    const std::int64_t n = units(), total = kept.numel() * count, chunks = parts();
     const std::size_t acc_bytes = std::size_t(width) * std::size_t(kernel.acc_bytes);
     const bool stages = staged();
     modes::Unlocked unlocked(total >= kUnlockFrom);
-    std::int64_t chunks = 1;
-    if (n < kFewUnits && total >= 2 * kChunk)
-      chunks = std::clamp<std::int64_t>(count / std::max<std::int64_t>(1, kChunk / width), 1, kMaxChunks);
-
     if (chunks == 1) {
       const auto body = [&](std::int64_t b, std::int64_t e) {
         const StageBuffers scratch(stages ? std::min(by_columns ? kStaged : kStagedRows, width * count) : 0);
@@ -252,10 +273,12 @@ struct Folder {
           write(space, acc, u.out_offset, u.outputs);
         }
       };
+      const bool few = takes_few();
+      const auto some = [&](std::int64_t b, std::int64_t e) { few ? run_few(b, e) : body(b, e); };
       if (total < kParallelFrom)
-        body(0, n);
+        some(0, n);
       else
-        parallel_tiles(n, std::max<std::int64_t>(1, kParallelFrom / 2 / std::max<std::int64_t>(1, total / n)), body);
+        parallel_tiles(n, std::max<std::int64_t>(1, kParallelFrom / 2 / std::max<std::int64_t>(1, total / n)), some);
       return;
     }
     // Few outputs, much to fold: chunks of each output in parallel, merged in their order.
@@ -307,7 +330,7 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     return;
   }
 
-  Folder f{call, kernel, {}, {}, {}, {}, {}, input.raw(), false, 1, 1};
+  Folder f{call, kernel, {}, {}, {}, {}, {}, input.raw(), false, out && out->dtype() == kernel.block, 1, 1};
   f.staging_steps = {int(item_size(input.dtype())), call.via ? conversion(input.dtype(), *call.via) : nullptr,
                      conversion(memory, needed), call.map, call.map_param};
   const bool keepdim = shape->dim() == input.dim();
@@ -333,10 +356,13 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     const bool short_run = f.folded.n == 0 || (f.folded.size[0] < kShortRun && f.kept.size[0] >= 8);
     f.by_columns = inner_is_kept ? f.kept.size[0] >= 4 || short_run : short_run;
   }
-  if (f.by_columns)
+  if (f.by_columns) {
+    const std::int64_t tasks = f.kept.numel() / f.kept.size[0] * ((f.kept.size[0] + kColumns - 1) / kColumns) * f.parts();
     // A tile of a wide block would leave no room for rows.
-    f.width = std::min<std::int64_t>(f.kept.size[0], f.staged() ? 256 : kColumns);
-  else if (f.kept.n > 0)
+    const std::int64_t most = f.staged() ? 256 : num_threads() == 1 || tasks >= 2 * num_threads() ? kColumns : kFewColumns;
+    f.width = std::min<std::int64_t>(f.kept.size[0], most);
+  }
+  if (!f.by_columns && f.kept.n > 0)
     f.width = std::clamp<std::int64_t>(
         (f.staged() ? kStagedRows : kRowsElements) / std::max<std::int64_t>(1, f.folded.n ? f.folded.size[0] : 1), 1,
         std::min(f.kept.size[0], kRows));

@@ -32,7 +32,10 @@ struct FoldKernel {
   void (*merge)(Accumulators acc, Accumulators later, std::int64_t n);
   /// Writes n results; `count` elements were folded into each, `param` is the fold's own.
   void (*finish)(char* out, Accumulators acc, std::int64_t n, double count, double param);
+  /// All of it at once for at most kFewRows rows, with results of the block's type; or null.
+  void (*few)(char* out, const char* x, std::int64_t row_stride, std::int64_t rows, std::int64_t cols) = nullptr;
 };
+inline constexpr std::int64_t kFewRows = 64;
 
 /// Applied to a staged block before folding: from and to are of the two block types; both may be the same memory.
 struct BlockMap {

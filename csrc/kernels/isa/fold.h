@@ -7,7 +7,7 @@ namespace tp {
 namespace TP_ISA {
 
 constexpr int64_t kBlock = 2048;  // elements summed in the block's own type before the wide accumulator takes them
-constexpr int64_t kGroup = 64;  // rows folded the same way
+constexpr int64_t kGroup = kFewRows;  // rows folded the same way
 // Of one call to a cols kernel: the longer a row, the more of memory is read as it lies (rows of 4096 floats in one piece
 // or four: 2.9 and 3.6 ms for 64 MB on Zen 4).
 constexpr int64_t kMaxCols = 4096;

@@ -72,8 +72,18 @@ struct Sum {
         out[i] = pow(total, 1 / param);
     }
   }
+  static void few(char* out, const char* x, int64_t stride, int64_t rows, int64_t cols) {
+    T* to = reinterpret_cast<T*>(out);
+    sum_rows<term>(to, reinterpret_cast<const T*>(x), stride, rows, cols);
+    if constexpr (after == After::Mean)
+      for (int64_t i = 0; i < cols; ++i) to[i] = T(double(to[i]) / double(rows));
+  }
+  static constexpr bool kFew = term == Term::Itself && (after == After::Nothing || after == After::Mean);
   static constexpr FoldKernel kernel(Dtype d) {
-    return {d, Dtype::F64, 16, S::init, S::rows, S::cols, S::merge, finish};
+    if constexpr (kFew)
+      return {d, Dtype::F64, 16, S::init, S::rows, S::cols, S::merge, finish, few};
+    else
+      return {d, Dtype::F64, 16, S::init, S::rows, S::cols, S::merge, finish};
   }
 };
 
