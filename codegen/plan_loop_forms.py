@@ -110,7 +110,7 @@ class Loop:
             return Near("m::Real<T>", 1, "m::fmod_near", (whole[2], whole[3]), value)
         powers = set(re.findall(r"m::pow\((\w+)\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
         if len(powers) == 1 and self.value.count("m::pow(") == 1:
-            return Near(_F32, 32, "m::pow_near", powers.pop(), self.value.replace("m::pow(", "m::power_fast("))
+            return Near(_F32, 1, "m::pow_near", powers.pop(), self.value.replace("m::pow(", "m::pow_fast("))
         found = set(re.findall(r"m::(exp|log|ndtr)\((\w+)\[i\]\)", self.value))
         alone = re.fullmatch(r"m::(exp|log)\(\w+\[i\]\)", self.value) or "m::ndtr(" in self.value
         if len(found) != 1 or not alone:
@@ -124,28 +124,22 @@ class Loop:
         return Near(_F32, 1 if name == "ndtr" else 32, f"m::{name}_near", (operand,), value)
 
     @property
-    def powers(self) -> tuple[str, tuple[tuple[int, str], ...]] | None:
-        """(exponents, (2 or 3, value where all of them are that)): the most frequent powers take a product or two."""
-        found = set(re.findall(r"m::pow\(\w+\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
+    def powers(self) -> Powers | None:
+        """The most frequent powers take a product or two, where all of a block have one of them."""
+        found = set(re.findall(r"m::pow\((\w+\[i\]), (\w+)\[i\]( - T\(1\))?\)", self.value))
         if len(found) != 1 or self.body or self.more or self.value.count("m::pow(") != 1:
             return None
-        e = found.pop()
-
-        def value_at(n: int) -> str:
-            def product(match: re.Match[str]) -> str:
-                return ("{}", "m::square({})", "m::cube({})")[n - (2 if match[2] else 1)].format(match[1])
-
-            return re.sub(rf"m::pow\((\w+\[i\]), {e}\[i\]( - T\(1\))?\)", product, self.value)
-
-        return e, ((2, value_at(2)), (3, value_at(3)))
+        base, exponent, shifted = found.pop()
+        value = re.sub(r"m::pow\([^()]*(\(1\))?\)", f"m::half_power<kTwice>({base})", self.value)
+        return Powers(exponent, "-1" if shifted else "0", value, self.value.replace("m::pow(", "m::power("))
 
     @property
     def general(self) -> str:
-        """The value of one element, whatever its neighbours are: where blocks of squares are products, squares are."""
+        """The value of one element, whatever its neighbours are."""
         for whole, name in _WHOLE:
             if found := whole.fullmatch(self.value):
                 return f"m::{name}({found[1]})"
-        return self.value.replace("m::pow(", "m::power(") if self.powers else self.value
+        return self.value
 
     @property
     def trig(self) -> Trig | None:
@@ -191,6 +185,16 @@ _WHOLE = (
     (re.compile(r"(\w+\[i\]) \* m::ndtr\(\1\)"), "times_ndtr"),
     (re.compile(r"(\w+\[i\]) \* m::tanh\(m::logaddexp\(\1, T\(0\)\)\)"), "times_tanh_softplus"),
 )
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Exponents as the loop has them and what is added to each; the value where all share half of kTwice, and otherwise."""
+
+    exponents: str
+    shift: str
+    shared: str
+    mixed: str
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@
 #include "kernels/index_support.h"
 #include "kernels/number.h"
 #include "kernels/scratch.h"
+#include "kernels/staging.h"
 #include "kernels/streaming.h"
 
 namespace tp::kernels {
@@ -33,96 +34,104 @@ Storage scatter_index(const OpSchema& op, const Storage& self, int dim, const St
   return at;
 }
 
-// The same along any dimension but the last: a block of columns at a time, so that all of its rows stay in the cache.
+// Updates of n elements one after another: t[places[k] * to_step + k * to_next] by f[k * from_next]. The walks around it
+// know bytes alone, so that there is one of each for all types and updates.
+struct Run {
+  const std::int64_t* places;
+  std::int64_t n, place_next, to_step, to_next, from_next;
+};
+using RunFn = void (*)(char* to, const char* from, const Run& run);
 template <class T, class Update>
-void scatter_columns(const Storage& self, int dim, const Storage& index, const Storage* src, const T& value,
-                     const Update& update) {
-  const int last = index.dim() - 1;
-  const std::int64_t length = index.size(dim), cols = index.size(last);
-  const std::int64_t to_step = self.stride(dim), at_step = index.stride(dim), from_step = src ? src->stride(dim) : 0;
-  const std::int64_t to_col = self.stride(last), at_col = index.stride(last), from_col = src ? src->stride(last) : 0;
-  Shape sizes = index.sizes();
-  Strides to = self.strides(), at = index.strides(), from = src ? src->strides() : Strides(index.dim(), 0);
-  sizes.erase(dim), to.erase(dim), at.erase(dim), from.erase(dim);
-  const std::int64_t width = cached_columns(self.size(dim), sizeof(T)), blocks = (cols + width - 1) / width;
-  T* dest = self.data<T>();
-  const T* source = src ? src->data<T>() : &value;
-  const std::int64_t* places = index.data<std::int64_t>();
-  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
-  const std::int64_t each = length * std::min(width, cols);
-  parallel_tiles(index.numel() / (length * cols) * blocks, std::max<std::int64_t>(1, kParallelFrom / 2 / each),
-                 [&](std::int64_t b, std::int64_t e) {
-                   Rows<3> row(sizes, {&to, &at, &from});
-                   for (std::int64_t k = b; k < e; ++k) {
-                     const std::int64_t c0 = k % blocks * width, c1 = std::min(cols, c0 + width);
-                     row.seek(k / blocks);
-                     T* t = dest + row.at[0];
-                     const std::int64_t* p = places + row.at[1];
-                     const T* f = source + row.at[2];
-                     for (std::int64_t i = 0; i < length; ++i, p += at_step, f += from_step)
-                       for (std::int64_t c = c0; c < c1; ++c)
-                         update(t[p[c * at_col] * to_step + c * to_col], f[c * from_col]);
-                   }
-                 });
+void run_updates(char* to, const char* from, const Run& r) {
+  T* t = reinterpret_cast<T*>(to);
+  const T* f = reinterpret_cast<const T*>(from);
+  for (std::int64_t k = 0; k < r.n; ++k)
+    Update()(t[r.places[k * r.place_next] * r.to_step + k * r.to_next], f[k * r.from_next]);
 }
 
-// update(self element, src element) for every index. Lines along `dim` are independent of each other, so they may run in
-// parallel; along a line the order is the index order. Where `start` is given, each line of self is first made that of it,
-// and leaves the caches if self is `streamed`.
-template <class T, class Update>
-void scatter_each(const Storage& self, int dim, const Storage& index, const Storage* src, const T& value,
-                  const Update& update, const Storage* start = nullptr, bool streamed = false) {
-  if (index.numel() == 0) return;
-  if (dim + 1 < index.dim() && !start) return scatter_columns(self, dim, index, src, value, update);
-  const int n = index.dim();
-  const std::int64_t length = n ? index.size(dim) : 1;
-  // The rows walked are lines along `dim`: that dimension is put last.
-  Shape sizes = index.sizes();
-  const Strides one{1}, zero{0};
-  Strides from = src ? src->strides() : Strides(n, 0), to = self.strides(), at = index.strides();
-  if (n == 0) {
-    sizes = Shape{1};
-    from = src && src->dim() ? src->strides() : zero;
-    at = one;
+// What is scattered: a tensor, or one value (a 0-d tensor), which stands still.
+struct Scatter {
+  RunFn run;
+  const Storage& self;
+  int dim;
+  const Storage& index;
+  const Storage& src;
+
+  std::int64_t item() const { return std::int64_t(item_size(self.dtype())); }
+  Strides source_strides() const { return src.dim() == index.dim() ? src.strides() : Strides(index.dim(), 0); }
+
+  // Along any dimension but the last: a block of columns at a time, so that all of its rows stay in the cache.
+  void columns() const {
+    const int last = index.dim() - 1;
+    const std::int64_t length = index.size(dim), cols = index.size(last), bytes = item();
+    Shape sizes = index.sizes();
+    Strides to = self.strides(), at = index.strides(), from = source_strides();
+    const std::int64_t to_step = to[dim], at_step = at[dim], from_step = from[dim] * bytes;
+    const std::int64_t to_col = to[last], at_col = at[last], from_col = from[last];
+    sizes.erase(dim), to.erase(dim), at.erase(dim), from.erase(dim);
+    const std::int64_t width = cached_columns(self.size(dim), std::size_t(bytes)), blocks = (cols + width - 1) / width;
+    const std::int64_t* places = index.data<std::int64_t>();
+    const std::int64_t each = length * std::min(width, cols);
+    parallel_tiles(index.numel() / (length * cols) * blocks, std::max<std::int64_t>(1, kParallelFrom / 2 / each),
+                   [&](std::int64_t b, std::int64_t e) {
+                     Rows<3> row(sizes, {&to, &at, &from});
+                     for (std::int64_t k = b; k < e; ++k) {
+                       const std::int64_t c = k % blocks * width, n = std::min(width, cols - c);
+                       row.seek(k / blocks);
+                       char* t = self.raw() + (row.at[0] + c * to_col) * bytes;
+                       const char* f = src.raw() + (row.at[2] + c * from_col) * bytes;
+                       Run r{places + row.at[1] + c * at_col, n, at_col, to_step, to_col, from_col};
+                       for (std::int64_t i = 0; i < length; ++i, r.places += at_step, f += from_step) run(t, f, r);
+                     }
+                   });
   }
-  Strides before = start ? start->strides() : to;
-  if (to.empty()) to = zero;
-  if (from.empty()) from = zero;
-  if (before.empty()) before = zero;
-  const auto put_last = [&](Dims& v) {
-    const std::int64_t x = v[dim];
-    v.erase(dim);
-    v.push_back(x);
-  };
-  put_last(sizes), put_last(from), put_last(to), put_last(at), put_last(before);
-  const int last = sizes.size() - 1;
-  const std::int64_t to_step = to[last], from_step = from[last], at_step = at[last], lines = index.numel() / length;
-  const std::int64_t start_step = before[last], whole = start ? start->size(dim) : 0;
-  T* dest = self.data<T>();
-  const T* source = src ? src->data<T>() : &value;
-  const std::int64_t* places = index.data<std::int64_t>();
-  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
-  parallel_tiles(lines, std::max<std::int64_t>(1, kParallelFrom / 2 / length), [&](std::int64_t b, std::int64_t e) {
-    Rows<4> row(sizes, {&to, &from, &at, &before});
-    row.seek(b);
-    const Scratch<T> line(streamed ? whole : 0);
-    for (std::int64_t r = b; r < e; ++r, row.next()) {
-      T* t = streamed ? line.get() : dest + row.at[0];
-      const T* f = source + row.at[1];
-      const std::int64_t* p = places + row.at[2];
-      if (start) {
-        const T* s = start->data<T>() + row.at[3];
-        if (start_step == 1)
-          std::copy_n(s, whole, t);
-        else
-          for (std::int64_t i = 0; i < whole; ++i) t[i] = s[i * start_step];
-      }
-      for (std::int64_t i = 0; i < length; ++i) update(t[p[i * at_step] * to_step], f[i * from_step]);
-      if (streamed)
-        stream(reinterpret_cast<char*>(dest + row.at[0]), reinterpret_cast<const char*>(t), whole * sizeof(T));
+
+  // Lines along `dim`. Where `start` is given, each line of self is first made that of it, and leaves the caches if self is
+  // `streamed`.
+  void lines(const Storage* start, bool streamed) const {
+    // That dimension is put last.
+    Shape sizes = index.dim() ? index.sizes() : Shape{1};
+    Strides to = self.strides(), at = index.strides(), from = source_strides(), before = start ? start->strides() : to;
+    for (Strides* v : {&to, &at, &from, &before})
+      if (v->empty()) v->push_back(0);
+    for (Dims* v : {&sizes, &to, &at, &from, &before}) {
+      const std::int64_t x = (*v)[dim];
+      v->erase(dim);
+      v->push_back(x);
     }
-    if (streamed) stream_fence();
-  });
+    const int last = sizes.size() - 1;
+    const std::int64_t length = sizes[last], bytes = item(), whole = start ? start->size(dim) : 0;
+    const Copy2dFn copy = staging->copy2d[copy2d_index(std::size_t(bytes))];
+    const std::int64_t* places = index.data<std::int64_t>();
+    parallel_tiles(index.numel() / length, std::max<std::int64_t>(1, kParallelFrom / 2 / length),
+                   [&](std::int64_t b, std::int64_t e) {
+                     Rows<4> row(sizes, {&to, &from, &at, &before});
+                     row.seek(b);
+                     const Scratch<char> line(streamed ? whole * bytes : 0);
+                     for (std::int64_t r = b; r < e; ++r, row.next()) {
+                       char* const place = self.raw() + row.at[0] * bytes;
+                       char* const t = streamed ? line.get() : place;
+                       if (start) copy(t, start->raw() + row.at[3] * bytes, {0, 1, 0, before[last]}, 1, whole);
+                       run(t, src.raw() + row.at[1] * bytes,
+                           {places + row.at[2], length, at[last], to[last], 0, from[last]});
+                       if (streamed) stream(place, t, whole * bytes);
+                     }
+                     if (streamed) stream_fence();
+                   });
+  }
+};
+
+// Update()(self element, src element) for every index. Lines along `dim` are independent of each other, so they may run in
+// parallel; along a line the order is the index order.
+template <class T, class Update>
+void scatter_each(const Storage& self, int dim, const Storage& index, const Storage& src, const Update&) {
+  if (index.numel() == 0) return;
+  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
+  const Scatter s{run_updates<T, Update>, self, dim, index, src};
+  if (dim + 1 < index.dim())
+    s.columns();
+  else
+    s.lines(nullptr, false);
 }
 
 // out, not written yet, becomes `input` with the updates. Where every line of it is updated, each is copied just before,
@@ -134,11 +143,12 @@ void scatter_copied(Storage& out, const Storage& input, int dim, const Storage& 
   for (int k = 0; all && k < dim; ++k) all = index.size(k) == input.size(k);
   if (!all) {
     copy_into(out, input);
-    return scatter_each(out, dim, index, &src, T{}, update);
+    return scatter_each<T>(out, dim, index, src, update);
   }
-  const std::size_t line = std::size_t(input.size(dim)) * sizeof(T);
-  const bool streamed = streams(std::size_t(out.numel()) * sizeof(T)) && line >= 256 && line <= 32768;
-  scatter_each(out, dim, index, &src, T{}, update, &input, streamed);
+  modes::Unlocked unlocked(index.numel() >= kUnlockFrom);
+  const std::int64_t line = input.size(dim) * std::int64_t(sizeof(T));
+  const bool streamed = streams(std::size_t(out.nbytes())) && line >= 256 && line <= 32768;
+  Scatter{run_updates<T, Update>, out, dim, index, src}.lines(&input, streamed);
 }
 
 Storage scalar_storage(const Scalar& value, Dtype dtype) {
@@ -335,7 +345,7 @@ void scatter_(const OpSchema& op, Storage& self, std::int64_t dim, const Storage
   if (overlaps(from, self)) from = fresh_copy(from);
   with_raw(item_size(self.dtype()), [&](auto type) {
     using T = decltype(type);
-    scatter_each<T>(self, d, at, &from, T{}, [](T& t, const T& f) { t = f; });
+    scatter_each<T>(self, d, at, from, [](T& t, const T& f) { t = f; });
   });
 }
 Storage scatter(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index, const Storage& src) {
@@ -357,7 +367,7 @@ void scatter_value_(const OpSchema& op, Storage& self, std::int64_t dim, const S
   const Storage one = scalar_storage(value, self.dtype());
   with_raw(item_size(self.dtype()), [&](auto type) {
     using T = decltype(type);
-    scatter_each<T>(self, d, at, nullptr, *one.data<T>(), [](T& t, const T& f) { t = f; });
+    scatter_each<T>(self, d, at, one, [](T& t, const T& f) { t = f; });
   });
 }
 Storage scatter_value(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
@@ -376,7 +386,7 @@ void scatter_add_(const OpSchema& op, Storage& self, std::int64_t dim, const Sto
   if (overlaps(from, self)) from = fresh_copy(from);
   with_arithmetic(self.dtype(), [&](auto type) {
     using T = decltype(type);
-    scatter_each<T>(self, d, at, &from, T{}, [](T& t, const T& f) { t = T(t + f); });
+    scatter_each<T>(self, d, at, from, [](T& t, const T& f) { t = T(t + f); });
   });
 }
 Storage scatter_add(const OpSchema& op, const Storage& input, std::int64_t dim, const Storage& index,
@@ -420,31 +430,31 @@ Storage scatter_reduce(const OpSchema& op, const Storage& input, std::int64_t di
       });
     with_raw(item_size(work), [&](auto type) {
       using T = decltype(type);
-      scatter_each<T>(out, d, at, nullptr, *start.data<T>(), [](T& t, const T& f) { t = f; });
+      scatter_each<T>(out, d, at, start, [](T& t, const T& f) { t = f; });
     });
   }
   if (ordered) {
     with_ordered(op, work, [&](auto type) {
       using T = decltype(type);
       if (kind == Reduce::Amax)
-        scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = (f > t) | is_nan(f) ? f : t; });
+        scatter_each<T>(out, d, at, from, [](T& t, const T& f) { t = (f > t) | is_nan(f) ? f : t; });
       else
-        scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = (f < t) | is_nan(f) ? f : t; });
+        scatter_each<T>(out, d, at, from, [](T& t, const T& f) { t = (f < t) | is_nan(f) ? f : t; });
     });
     return cast(out, input.dtype());
   }
   with_arithmetic(work, [&](auto type) {
     using T = decltype(type);
     if (kind == Reduce::Prod)
-      scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = T(t * f); });
+      scatter_each<T>(out, d, at, from, [](T& t, const T& f) { t = T(t * f); });
     else
-      scatter_each<T>(out, d, at, &from, T{}, [](T& t, const T& f) { t = T(t + f); });
+      scatter_each<T>(out, d, at, from, [](T& t, const T& f) { t = T(t + f); });
   });
   if (kind != Reduce::Mean) return cast(out, input.dtype());
   Storage counts = empty(input.sizes(), Dtype::F64);
   fill(counts, Scalar(include_self ? 1 : 0));
-  const double one = 1;
-  scatter_each<double>(counts, d, at, nullptr, one, [](double& t, const double& f) { t += f; });
+  const Storage one = scalar_storage(Scalar(1), Dtype::F64);
+  scatter_each<double>(counts, d, at, one, [](double& t, const double& f) { t += f; });
   const double* n = counts.data<double>();
   const auto divide = [&](auto type) {
     using T = decltype(type);

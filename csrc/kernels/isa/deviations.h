@@ -56,7 +56,8 @@ struct Deviations {
       combine(count, mean_so_far, m2, double(k), double(mean) + d1 / double(k), d2 - d1 * d1 / double(k));
     }
   }
-  static void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols, int64_t) {
+  static __attribute__((noinline)) void cols(Accumulators a, const char* x_, int64_t stride, int64_t rows, int64_t cols,
+                                             int64_t) {
     const T* x = reinterpret_cast<const T*>(x_);
     T mean[kMaxCols], d1[kMaxCols], d2[kMaxCols];
     for (int64_t r0 = 0; r0 < rows; r0 += kGroup) {

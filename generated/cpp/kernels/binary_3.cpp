@@ -66,39 +66,31 @@ void pow(std::int64_t count, char* const* data, const Scalar* params) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* exponent = reinterpret_cast<const T*>(data[2]);
-  if (n > 0 && exponent[0] == T(2)) {
-    int others = 0;
-    for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(2) ? 0 : 1;
-    if (!others) {
+  if (const int twice = m::shared_power(n, exponent, T(0)); twice == m::kMixedPowers) {
 #pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m::square(input[i]);
-      return;
-    }
-  }
-  if (n > 0 && exponent[0] == T(3)) {
-    int others = 0;
-    for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(3) ? 0 : 1;
-    if (!others) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = m::power(input[i], exponent[i]);
+    return;
+  } else if (twice != 0) {
+    return m::with_power<T>(twice, [=]<int kTwice>(m::Twice<kTwice>) {
 #pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m::cube(input[i]);
-      return;
-    }
+      for (std::int64_t i = 0; i < n; ++i) to[i] = m::half_power<kTwice>(input[i]);
+    });
   }
-  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;
       if (m::pow_near(end - from, input + from, exponent + from)) {
 #pragma GCC ivdep
-        for (std::int64_t i = from; i < end; ++i) to[i] = m::power_fast(input[i], exponent[i]);
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::pow_fast(input[i], exponent[i]);
       } else {
 #pragma GCC ivdep
-        for (std::int64_t i = from; i < end; ++i) to[i] = m::power(input[i], exponent[i]);
+        for (std::int64_t i = from; i < end; ++i) to[i] = m::pow(input[i], exponent[i]);
       }
     }
     return;
   }
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) to[i] = m::power(input[i], exponent[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = m::pow(input[i], exponent[i]);
 }
 
 // pow, gradient of input: strong_mul(conj(where(exponent == 0, 0, exponent * input**(exponent - 1))), g)
@@ -110,44 +102,36 @@ void pow_vjp_input(std::int64_t count, char* const* data, const Scalar* params) 
   const T* g = reinterpret_cast<const T*>(data[1]);
   const T* input = reinterpret_cast<const T*>(data[2]);
   const T* exponent = reinterpret_cast<const T*>(data[3]);
-  if (n > 0 && exponent[0] == T(2)) {
-    int others = 0;
-    for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(2) ? 0 : 1;
-    if (!others) {
+  if (const int twice = m::shared_power(n, exponent, T(-1)); twice == m::kMixedPowers) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
+        m::strong_mul(m::conj(exponent[i] * m::power(input[i], exponent[i] - T(1))), g[i]));
+    return;
+  } else if (twice != 0) {
+    return m::with_power<T>(twice, [=]<int kTwice>(m::Twice<kTwice>) {
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
-          m::strong_mul(m::conj(exponent[i] * input[i]), g[i]));
-      return;
-    }
+          m::strong_mul(m::conj(exponent[i] * m::half_power<kTwice>(input[i])), g[i]));
+    });
   }
-  if (n > 0 && exponent[0] == T(3)) {
-    int others = 0;
-    for (std::int64_t i = 0; i < n; ++i) others |= exponent[i] == T(3) ? 0 : 1;
-    if (!others) {
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
-          m::strong_mul(m::conj(exponent[i] * m::square(input[i])), g[i]));
-      return;
-    }
-  }
-  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 32) {
+  if constexpr (TP_HAS_FMA && __is_same(T, float)) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;
       if (m::pow_near(end - from, input + from, exponent + from)) {
 #pragma GCC ivdep
         for (std::int64_t i = from; i < end; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
-            m::strong_mul(m::conj(exponent[i] * m::power_fast(input[i], exponent[i] - T(1))), g[i]));
+            m::strong_mul(m::conj(exponent[i] * m::pow_fast(input[i], exponent[i] - T(1))), g[i]));
       } else {
 #pragma GCC ivdep
         for (std::int64_t i = from; i < end; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
-            m::strong_mul(m::conj(exponent[i] * m::power(input[i], exponent[i] - T(1))), g[i]));
+            m::strong_mul(m::conj(exponent[i] * m::pow(input[i], exponent[i] - T(1))), g[i]));
       }
     }
     return;
   }
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) to[i] = m::where<T>(exponent[i] == T(0), T(0),
-      m::strong_mul(m::conj(exponent[i] * m::power(input[i], exponent[i] - T(1))), g[i]));
+      m::strong_mul(m::conj(exponent[i] * m::pow(input[i], exponent[i] - T(1))), g[i]));
 }
 
 // pow, gradient of exponent: strong_mul(conj(where(input == 0 and (out == 0 or exponent == 0), 0, out * log(input))), g)
