@@ -14,9 +14,9 @@ list(FILTER TP_SHORT_LOOPS INCLUDE REGEX "/(comparison|logical|ternary|binary_[0
 set_source_files_properties(${TP_SHORT_LOOPS} PROPERTIES COMPILE_OPTIONS
   "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,kernels_baseline>>:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 
-# What a sum asks of its arguments it may ask in the loop: a copy of the loop for each answer gains nothing.
+# What these ask of their arguments they may ask in the loop: a copy of the loop for each answer gains nothing.
 set(TP_ASKING_LOOPS ${TP_ISA_SOURCES})
-list(FILTER TP_ASKING_LOOPS INCLUDE REGEX "/isa/reduce\\.cpp$")
+list(FILTER TP_ASKING_LOOPS INCLUDE REGEX "/isa/(fft|reduce|softmax)\\.cpp$")
 set_source_files_properties(${TP_ASKING_LOOPS} PROPERTIES COMPILE_OPTIONS
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,kernels_baseline>>>:-fno-unswitch-loops>")
 
