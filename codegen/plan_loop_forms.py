@@ -107,7 +107,7 @@ class Loop:
             return None
         if whole := re.fullmatch(r"m::(fmod|remainder|floor_divide)\((\w+)\[i\], (\w+)\[i\]\)", self.value):
             value = self.value.replace(f"m::{whole[1]}(", f"m::{whole[1]}_fast(")
-            return Near("m::Real<T>", 1, "m::fmod_near", (whole[2], whole[3]), value)
+            return Near("(m::Real<T> || __is_same(T, std::int64_t))", 1, "m::fmod_near", (whole[2], whole[3]), value)
         powers = set(re.findall(r"m::pow\((\w+)\[i\], (\w+)\[i\](?: - T\(1\))?\)", self.value))
         if len(powers) == 1 and self.value.count("m::pow(") == 1:
             return Near(_F32, 1, "m::pow_near", powers.pop(), self.value.replace("m::pow(", "m::pow_fast("))

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <vector>
 
 #include "core/errors.h"
 #include "core/modes.h"
@@ -18,6 +17,8 @@ namespace {
 
 constexpr std::size_t kManyItems = 4096;  // from here on wider digits and fewer passes
 constexpr std::int64_t kNetwork = 1024;  // longest rows that a network sorts: its work grows faster than that of passes
+
+constexpr std::int64_t kFewItems = 64;  // up to here comparisons order a selection sooner than passes
 
 const SortTable* const blocks = &TP_PICK_TABLE(sort_table);
 
@@ -113,49 +114,95 @@ void sort_items(Item<K>* a, Item<K>* b, std::size_t n, const Make& item, const T
 /// Keys of a row and the least of every kKeyBlock of them.
 template <class K>
 struct Keys {
-  std::vector<K> all, least;
-  explicit Keys(std::int64_t n) : all(std::size_t(n)), least(std::size_t((n + kKeyBlock - 1) / kKeyBlock)) {}
+  std::int64_t count, block_count;
+  Scratch<K> all, least;
+  explicit Keys(std::int64_t n) : count(n), block_count((n + kKeyBlock - 1) / kKeyBlock), all(n), least(block_count) {}
 
   template <class T>
-  void fill(const T* row, std::int64_t step, K flip) {
-    const std::int64_t n = std::int64_t(all.size());
-    if constexpr (std::is_same_v<T, float>)
-      if (step == 1) return blocks->keys_f32(row, n, flip, all.data(), least.data());
-    std::fill(least.begin(), least.end(), ~K(0));
-    for (std::int64_t j = 0; j < n; ++j) {
-      const K key = key_of(row[j * step]) ^ flip;
-      K& low = least[std::size_t(j / kKeyBlock)];
-      all[std::size_t(j)] = key;
-      low = key < low ? key : low;
+  void fill(const T* row, K flip) {
+    if constexpr (std::is_same_v<T, float>) return blocks->keys_f32(row, count, flip, all.get(), least.get());
+    for (std::int64_t b = 0; b < count; b += kKeyBlock) {
+      const std::int64_t end = std::min(count, b + kKeyBlock);
+      K low = ~K(0);
+      for (std::int64_t j = b; j < end; ++j) {
+        const K key = key_of(row[j]) ^ flip;
+        all[j] = key;
+        low = key < low ? key : low;
+      }
+      least[b / kKeyBlock] = low;
     }
   }
 };
 
-/// The k smallest items in no order, ties going to the lower position: candidates below a threshold that tightens.
 template <class K>
-void select_items(const Keys<K>& keys, std::size_t k, std::vector<Item<K>>& out) {
-  const auto before = [](const Item<K>& x, const Item<K>& y) {
+bool before(const Item<K>& x, const Item<K>& y) {
+  if constexpr (sizeof(K) == 4)
+    return (std::uint64_t(x.key) << 32 | x.at) < (std::uint64_t(y.key) << 32 | y.at);
+  else
     return x.key < y.key || (x.key == y.key && x.at < y.at);
-  };
-  out.clear();
-  K threshold = ~K(0);
-  const std::size_t n = keys.all.size(), room = std::max<std::size_t>(2 * k, 1024);
-  const auto shrink = [&] {
-    std::nth_element(out.begin(), out.begin() + std::ptrdiff_t(k - 1), out.end(), before);
-    threshold = out[k - 1].key;
-    out.resize(k);
-  };
-  for (std::size_t b = 0; b < keys.least.size(); ++b) {
-    // Equal keys further on come later in position, so a full set only yields to smaller ones.
-    if (out.size() >= k && keys.least[b] >= threshold) continue;
-    const std::size_t first = b * std::size_t(kKeyBlock), last = std::min(n, first + std::size_t(kKeyBlock));
-    for (std::size_t j = first; j < last; ++j)
-      if (out.size() < k || keys.all[j] < threshold || threshold == ~K(0))
-        out.push_back({keys.all[j], std::uint32_t(j)});
-    if (out.size() >= room) shrink();
-  }
-  if (out.size() > k) shrink();
 }
+
+/// The k smallest items of a row in order, ties going to the lower position.
+template <class K>
+class Selection {
+ public:
+  Selection(std::int64_t n, std::int64_t k)
+      : k_(k),
+        room_(k + std::max<std::int64_t>(k, kKeyBlock)),
+        candidates_(std::min(n, room_ + kKeyBlock)),
+        items_(candidates_ + (k > kFewItems ? 3 * k : 0)),
+        lows_((n + kKeyBlock - 1) / kKeyBlock) {}
+
+  /// Takes candidates up to a limit that tightens.
+  const Item<K>* operator()(const Keys<K>& keys) {
+    Item<K>* const out = items_.get();
+    K limit = ~K(0);
+    if (keys.block_count >= k_) {
+      // k blocks have their least at or below the k-th of all: that many keys at least, and seldom many more.
+      std::copy_n(keys.least.get(), keys.block_count, lows_.get());
+      std::nth_element(lows_.get(), lows_.get() + k_ - 1, lows_.get() + keys.block_count);
+      limit = lows_[k_ - 1];
+    }
+    std::int64_t count = 0;
+    for (std::int64_t b = 0; b < keys.block_count; ++b) {
+      if (keys.least[b] > limit) continue;
+      const std::int64_t last = std::min(keys.count, (b + 1) * kKeyBlock);
+      for (std::int64_t j = b * kKeyBlock; j < last; ++j) {  // written in any case: no branch to guess
+        out[count] = {keys.all[j], std::uint32_t(j)};
+        count += keys.all[j] <= limit;
+      }
+      if (count < room_) continue;
+      count = shrink(count);
+      // Equal keys further on come later in position, so a full set only yields to smaller ones.
+      if (out[k_ - 1].key == 0) break;
+      limit = out[k_ - 1].key - 1;
+    }
+    if (k_ <= kFewItems) {
+      if (count > 2 * k_) count = shrink(count);
+      std::sort(out, out + count, before<K>);
+      return out;
+    }
+    if (count > k_) shrink(count);
+    // Positions are in no order; the radix sort is stable, so they are put in order first.
+    std::sort(out, out + k_, [](const auto& x, const auto& y) { return x.at < y.at; });
+    Item<K>* const picked = out + candidates_;
+    std::copy_n(out, k_, picked);
+    sort_items(
+        picked + k_, picked + 2 * k_, std::size_t(k_), [&](std::size_t i) { return picked[i]; },
+        [&](std::size_t place, const Item<K>& v) { out[place] = v; });
+    return out;
+  }
+
+ private:
+  std::int64_t k_, room_, candidates_;
+  Scratch<Item<K>> items_;
+  Scratch<K> lows_;
+
+  std::int64_t shrink(std::int64_t count) {
+    std::nth_element(items_.get(), items_.get() + k_ - 1, items_.get() + count, before<K>);
+    return k_;
+  }
+};
 
 // ---- rows ------------------------------------------------------------------------------------------------------------
 struct Rows {
@@ -188,30 +235,6 @@ struct Job {
   Storage values, indices;
 };
 
-template <class T, class Body>
-void for_rows(const Job& job, const Body& body) {
-  using K = decltype(key_of(T()));
-  const T* data = job.keys_source.data<T>();
-  const std::int64_t n = job.in.length;
-  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
-  parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
-    Keys<K> keys(n);
-    std::vector<Item<K>> items, spare;
-    std::vector<std::uint32_t> order(std::size_t(job.take), 0u);
-    for (std::int64_t r = b; r < e; ++r) {
-      const T* row = data + job.in.base(r);
-      keys.fill(row, job.in.inner, job.descending ? ~K(0) : K(0));
-      body(keys, items, spare);
-      for (std::int64_t j = 0; j < job.take; ++j) order[std::size_t(j)] = items[std::size_t(j)].at;
-      const std::size_t size = item_size(job.source.dtype());
-      gather_bytes(job.values.raw() + job.out.base(r) * std::int64_t(size), job.out.inner,
-                   job.source.raw() + job.in.base(r) * std::int64_t(size), job.in.inner, size, order.data(), job.take);
-      std::int64_t* index = job.indices.data<std::int64_t>() + job.out.base(r);
-      for (std::int64_t j = 0; j < job.take; ++j) index[j * job.out.inner] = order[std::size_t(j)];
-    }
-  });
-}
-
 /// kSortRows short rows side by side. Key and position share 64 bits, so that equal keys stay in order.
 template <class T>
 void sort_columns(const Job& job, std::int64_t first, std::int64_t* items) {
@@ -229,7 +252,7 @@ void sort_columns(const Job& job, std::int64_t first, std::int64_t* items) {
   for (std::int64_t k = 0; k < kSortRows; ++k) {
     const std::int64_t in = job.in.base(first + k), out = job.out.base(first + k);
     std::int64_t* index = job.indices.data<std::int64_t>() + out;
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < job.take; ++i) {
       const std::uint64_t item = std::uint64_t(items[i * kSortRows + k]);
       const std::uint32_t key = std::uint32_t(item >> 32) ^ flip, at = std::uint32_t(item);
       index[i * step] = at;
@@ -242,8 +265,61 @@ void sort_columns(const Job& job, std::int64_t first, std::int64_t* items) {
     }
     if (!same)
       gather_bytes(job.values.raw() + out * std::int64_t(size), step, job.source.raw() + in * std::int64_t(size), step,
-                   size, order.get(), n);
+                   size, order.get(), job.take);
   }
+}
+
+/// Sorts rows from b on while there are enough of them, up to e, where a network can; the first that it did not.
+template <class T>
+[[gnu::noinline]] std::int64_t network_rows(const Job& job, std::int64_t b, std::int64_t e) {
+  const std::int64_t n = job.in.length;
+  if constexpr (sizeof(T) == 4)
+    if (n > 1 && n <= kNetwork && e - b >= kSortRows) {
+      const Scratch<std::int64_t> columns(n * kSortRows);
+      for (; b + kSortRows <= e; b += kSortRows) sort_columns<T>(job, b, columns.get());
+    }
+  return b;
+}
+
+/// Rows that lie across memory are copied first, as many at a time as share a line of it.
+constexpr std::int64_t kLineBytes = 64, kCopyBytes = 1 << 21;
+
+template <class T>
+void top_rows(const Job& job, bool network) {
+  using K = decltype(key_of(T()));
+  const T* data = job.keys_source.data<T>();
+  const std::int64_t n = job.in.length, inner = job.in.inner;
+  const K flip = job.descending ? ~K(0) : K(0);
+  const std::size_t size = item_size(job.source.dtype());
+  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, n));
+  constexpr std::int64_t kItem = sizeof(T);
+  const std::int64_t most = inner == 1 ? 1 : std::clamp<std::int64_t>(kCopyBytes / n / kItem, 1, kLineBytes / kItem);
+  const std::int64_t pitch = n + kLineBytes / kItem;  // rows of a power of two would share cache sets
+  parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
+    Keys<K> keys(n);
+    Selection<K> select(n, job.take);
+    const Scratch<std::uint32_t> order(job.take);
+    const Scratch<T> copies(inner == 1 ? 0 : most * pitch);
+    for (std::int64_t r = network ? network_rows<T>(job, b, e) : b, group; r < e; r += group) {
+      group = inner == 1 ? 1 : std::min({most, e - r, inner - r % inner});
+      const T* rows = data + job.in.base(r);
+      if (inner > 1) {
+        for (std::int64_t j = 0; j < n; ++j)
+          for (std::int64_t g = 0; g < group; ++g) copies[g * pitch + j] = rows[j * inner + g];
+        rows = copies.get();
+      }
+      for (std::int64_t g = 0; g < group; ++g) {
+        keys.fill(rows + g * pitch, flip);
+        const Item<K>* items = select(keys);
+        for (std::int64_t j = 0; j < job.take; ++j) order[j] = items[j].at;
+        const std::int64_t in = job.in.base(r + g), out = job.out.base(r + g);
+        gather_bytes(job.values.raw() + out * std::int64_t(size), inner, job.source.raw() + in * std::int64_t(size),
+                     inner, size, order.get(), job.take);
+        std::int64_t* index = job.indices.data<std::int64_t>() + out;
+        for (std::int64_t j = 0; j < job.take; ++j) index[j * inner] = order[j];
+      }
+    }
+  });
 }
 
 /// Whole rows. Values come out of the keys, or from the source where a key does not tell.
@@ -257,12 +333,7 @@ void sort_rows(const Job& job) {
   const std::size_t size = item_size(job.source.dtype());
   const std::int64_t grain = std::max<std::int64_t>(kSortRows, 8192 / std::max<std::int64_t>(1, n));
   parallel_for(0, job.in.count, grain, [&](std::int64_t b, std::int64_t e) {
-    std::int64_t r = b;
-    if constexpr (sizeof(K) == 4)
-      if (n > 1 && n <= kNetwork && e - b >= kSortRows) {
-        const Scratch<std::int64_t> columns(n * kSortRows);
-        for (; r + kSortRows <= e; r += kSortRows) sort_columns<T>(job, r, columns.get());
-      }
+    std::int64_t r = network_rows<T>(job, b, e);
     const Scratch<Item<K>> items(n), spare(n);
     const Scratch<std::uint32_t> order(same ? 0 : n);
     for (; r < e; ++r) {
@@ -350,16 +421,8 @@ std::array<Storage, 2> topk(const OpSchema& op, const Storage& input, std::int64
   const modes::Unlocked unlocked(input.numel() > 4096);
   by_key_type(job.keys_source.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    for_rows<T>(job, [&](auto& keys, auto& items, auto& spare) {
-      select_items(keys, std::size_t(k), items);
-      // Positions arrive in no order; the radix sort is stable, so they are put in order first.
-      std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
-      const auto picked = items;
-      spare.resize(2 * items.size());
-      sort_items(
-          spare.data(), spare.data() + items.size(), items.size(), [&](std::size_t i) { return picked[i]; },
-          [&](std::size_t place, const auto& v) { items[place] = v; });
-    });
+    // Where the least of the blocks set no limit, a network has sorted the whole row sooner.
+    top_rows<T>(job, k * kKeyBlock > job.in.length);
   });
   return {std::move(job.values), std::move(job.indices)};
 }

@@ -18,8 +18,8 @@
 // The longest (vecmath_block.h) have a block form that is compiled beside the loops, for its size. It is vector code also
 // where name itself is not: for the few arguments that the C library or a scalar series has to take.
 //
-// Not vector code: polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), integer division and gcd,
-// complex functions, and sin, cos, tan without FMA.
+// Not vector code: polygamma beyond n = 1, fmod and what rests on it (remainder, floor_divide), division of large integers,
+// gcd, complex functions, and sin, cos, tan without FMA.
 //
 //   vecmath_base.h     classification, selection, rounding, sign, remainders, powi
 //   vecmath_f32.h      float32 exp and log families, tanh, sigmoid, erf, erfc

@@ -36,24 +36,10 @@ namespace m {
   TP_MATH T sign(T x) { return T((x > 0) - (x < 0)); }                             \
   TP_MATH bool signbit(T x) { return x < 0; }                                      \
   TP_MATH T copysign(T x, T y) { return (x < 0) != (y < 0) ? T(U(0) - U(x)) : x; } \
-  TP_MATH T fmod(T x, T y) {                                                       \
-    const bool trivial = y == 0 || y == -1;                                        \
-    const T r = x % (trivial ? T(1) : y);                                          \
-    return trivial ? T(0) : r;                                                     \
-  }                                                                                \
-  TP_MATH T remainder(T x, T y) {                                                  \
-    const T r = fmod(x, y);                                                        \
-    return r != 0 && (r < 0) != (y < 0) ? T(r + y) : r;                            \
-  }                                                                                \
   TP_MATH T trunc_divide(T x, T y) {                                               \
     const bool trivial = y == 0 || y == -1;                                        \
     const T q = x / (trivial ? T(1) : y);                                          \
     return y == 0 ? T(0) : y == -1 ? T(U(0) - U(x)) : q;                           \
-  }                                                                                \
-  TP_MATH T floor_divide(T x, T y) {                                               \
-    const T q = trunc_divide(x, y);                                                \
-    const bool inexact = y != 0 && T(U(q) * U(y)) != x;                            \
-    return inexact && (x < 0) != (y < 0) ? T(q - 1) : q;                           \
   }                                                                                \
   TP_MATH T shl(T x, T s) {                                                        \
     const bool in_range = s >= 0 && s < T(sizeof(T) * 8);                          \
@@ -91,8 +77,76 @@ namespace m {
     return g == 0 ? T(0) : T(U(trunc_divide(abs(x), g)) * U(abs(y)));              \
   }
 
+// Conditions as numbers: signs that change at random cost a branch more than the division.
+#define TP_MATH_DIVISION(T, U)                                  \
+  TP_MATH T fmod(T x, T y) {                                    \
+    const bool trivial = y == 0 || y == -1;                     \
+    const T r = x % (trivial ? T(1) : y);                       \
+    return trivial ? T(0) : r;                                  \
+  }                                                             \
+  TP_MATH T remainder(T x, T y) {                               \
+    const T r = fmod(x, y);                                     \
+    return T(r + (y & T(-T((r != 0) & ((r < 0) != (y < 0)))))); \
+  }                                                             \
+  TP_MATH T floor_divide(T x, T y) {                            \
+    const T q = trunc_divide(x, y);                             \
+    const bool inexact = (y != 0) & (T(U(q) * U(y)) != x);      \
+    return T(q - T(inexact & ((x < 0) != (y < 0))));            \
+  }
+
 TP_MATH_SIGNED(int32_t, uint32_t)
 TP_MATH_SIGNED(int64_t, uint64_t)
+
+TP_MATH_DIVISION(int64_t, uint64_t)
+
+// Division in float64, which is vector code. Where |x| and |y| are at most 2^51 both are exact there, and rounding does not
+// reach the whole number m next to a quotient that is not whole: they are 1 / |y| apart at least, which exceeds |m| / 2^53
+// as |m y| < |x| + |y|, and half the distance of the numbers below m is less than that.
+#if TP_HAS_FMA
+TP_MATH int32_t fmod(int32_t x, int32_t y) {
+  const double a = x, b = y == 0 ? 1 : y;
+  return int32_t(TP_FMA(-trunc(a / b), b, a));
+}
+TP_MATH int32_t remainder(int32_t x, int32_t y) {
+  const double a = x, b = y == 0 ? 1 : y;
+  return int32_t(TP_FMA(-floor(a / b), b, a));
+}
+TP_MATH int32_t floor_divide(int32_t x, int32_t y) {
+  const double q = floor(double(x) / (y == 0 ? detail::kInf<double> : double(y)));
+  return int32_t(q == 0x1p31 ? -0x1p31 : q);  // the least over -1 wraps
+}
+#else
+TP_MATH_DIVISION(int32_t, uint32_t)
+#endif
+
+namespace detail {
+
+// By the bits of a sum, as few instruction sets convert vectors of int64: in 2^52 + 2^51 + x they count ones.
+inline constexpr int64_t kOnes = 0x4338000000000000;
+TP_MATH double to_double(int64_t x) { return __builtin_bit_cast(double, x + kOnes) - 0x1.8p52; }
+TP_MATH int64_t to_integer(double x) { return __builtin_bit_cast(int64_t, x + 0x1.8p52) - kOnes; }
+
+}  // namespace detail
+
+TP_MATH int64_t fmod_fast(int64_t x, int64_t y) {
+  const double a = detail::to_double(x), b = detail::to_double(y);
+  return detail::to_integer(TP_FMA(-trunc(a / b), b, a));
+}
+TP_MATH int64_t remainder_fast(int64_t x, int64_t y) {
+  const double a = detail::to_double(x), b = detail::to_double(y);
+  return detail::to_integer(TP_FMA(-floor(a / b), b, a));
+}
+TP_MATH int64_t floor_divide_fast(int64_t x, int64_t y) {
+  return detail::to_integer(floor(detail::to_double(x) / detail::to_double(y)));
+}
+// Whether all of a block may take the short form.
+TP_MATH bool fmod_near(int64_t n, const int64_t* x, const int64_t* y) {
+  constexpr uint64_t kHalf = uint64_t(1) << 51;
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < n; ++i)
+    bits |= (uint64_t(x[i]) + kHalf) | (uint64_t(y[i]) + kHalf) | (y[i] == 0 ? ~uint64_t(0) : uint64_t(0));
+  return bits >> 52 == 0;
+}
 
 TP_MATH_INTEGER_COMMON(uint64_t, uint64_t)
 TP_MATH uint64_t abs(uint64_t x) { return x; }
@@ -169,6 +223,7 @@ TP_MATH bool signbit(bool) { return false; }
 TP_MATH bool heaviside(bool x, bool h) { return x | h; }
 
 #undef TP_MATH_SIGNED
+#undef TP_MATH_DIVISION
 #undef TP_MATH_INTEGER_COMMON
 
 }  // namespace m

@@ -186,7 +186,7 @@ void remainder(std::int64_t n, char* const* data, const Scalar*) {
   T* to = reinterpret_cast<T*>(data[0]);
   const T* input = reinterpret_cast<const T*>(data[1]);
   const T* other = reinterpret_cast<const T*>(data[2]);
-  if constexpr (TP_HAS_FMA && m::Real<T>) if (n >= 1) {
+  if constexpr (TP_HAS_FMA && (m::Real<T> || __is_same(T, std::int64_t))) if (n >= 1) {
     for (std::int64_t from = 0; from < n; from += 512) {
       const std::int64_t end = n - from < 512 ? n : from + 512;
       if (m::fmod_near(end - from, input + from, other + from)) {
