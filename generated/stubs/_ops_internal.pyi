@@ -403,6 +403,9 @@ def distance_pairs(x1: Tensor, x2: Tensor, p: float) -> Tensor:
 def distance_slope(grad: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Tensor:
     """Gradient of distances in the differences of the rows."""
 
+def distances_among(input: Tensor, p: float) -> Tensor:
+    """Distances of order 1, 2 or infinity of all rows among themselves."""
+
 def div_rounded(input: Tensor, other: Tensor, rounding_mode: str) -> Tensor:
     """Quotient rounded to a whole number, down or towards 0."""
 

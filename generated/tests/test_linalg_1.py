@@ -243,6 +243,15 @@ OPS = [
         ],
     ),
     Op(
+        name="distances_among",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "p": 2.0}, {"input": {"shape": (4, 3)}, "p": 1.0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float")), results=("out",), diff=("input",), saved=("input", "out"), like="scipy.spatial.distance.cdist(input, input, \"minkowski\", p=p)", kind="expr"),
+        ],
+    ),
+    Op(
         name="dot",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
@@ -290,16 +299,6 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("out",), like="numpy.linalg.inv", kind="name"),
-        ],
-    ),
-    Op(
-        name="inv_ex",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        out=True,
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
 ]

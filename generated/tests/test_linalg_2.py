@@ -6,6 +6,16 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="inv_ex",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="inv_ex_core",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),
@@ -285,15 +295,6 @@ OPS = [
         cases=({"pivots": {"dtype": "i32", "values": (2, 3, 3)}, "n": 3, "dtype": "f64"},),
         forms=[
             Form(args=(("pivots", "Tensor"), ("n", "int"), ("dtype", "dtype")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
-        name="lu_solve",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("lu_solve",),
-        cases=({"b": {"shape": (3, 2)}, "LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
-        forms=[
-            Form(args=(("b", "Tensor"), ("LU_data", "Tensor"), ("LU_pivots", "Tensor")), results=("out",), diff=("b", "LU_data"), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
 ]

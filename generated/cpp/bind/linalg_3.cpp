@@ -6,6 +6,29 @@
 namespace tp::python {
 namespace {
 
+// lu_solve
+constexpr Param kLuSolveSpecParams[] = {
+    {"b", Kind::Tensor},
+    {"LU_data", Kind::Tensor},
+    {"LU_pivots", Kind::Tensor},
+};
+const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
+
+PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_solve", [&]() -> PyObject* {
+    const Spec& spec = kLuSolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(nullptr, args, nargs, kwnames);
+}
+PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(self, args, nargs, kwnames);
+}
+
 // lu_unpack
 constexpr Param kLuUnpackSpecParams[] = {
     {"LU_data", Kind::Tensor},
@@ -668,6 +691,16 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
+    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve(b, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
     {"lu_unpack", fast(lu_unpack_function), METH_FASTCALL | METH_KEYWORDS,
      "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)\n"
      "--\n"
@@ -1065,6 +1098,16 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
+    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve($self, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
     {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
      "matmul($self, other)\n"
      "--\n"

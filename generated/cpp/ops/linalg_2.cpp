@@ -102,6 +102,32 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
+// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
+//   r = inv_ex_core(A)
+//   inverse = r[0]
+//   info = checked_info(r[1], check_errors, "inv_ex", "singular")
+
+namespace {
+constexpr OpSchema kInvExSchema{"inv_ex",
+    "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
+  const auto r = inv_ex_core(A);
+  const auto inverse = std::get<0>(r);
+  const auto info = checked_info(std::get<1>(r), check_errors, std::string_view("inv_ex"),
+      std::string_view("singular"));
+  return {inverse, info};
+}
+}  // namespace
+
+std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
+  return on_tensors([&] { return inv_ex(tensors_of(A), check_errors); });
+}
+std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
+  return inv_ex_compose<TensorRef>(A, check_errors);
+}
+
 // inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
 //   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
 //   saves: inverse
@@ -1553,26 +1579,6 @@ TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
     return lu_permutation_batched(pivots, n, dtype);
   TensorRef out = wiring::result_of([&] { return lu_permutation(pivots->storage(), n, dtype); });
   return out;
-}
-
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-//   out = linalg_lu_solve(LU_data, LU_pivots, b)
-
-namespace {
-constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
-    Amp::Keep, true};
-
-template <class V>
-V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
-  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
-}
-}  // namespace
-
-Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
-  return on_tensors([&] { return lu_solve(tensors_of(b), tensors_of(LU_data), tensors_of(LU_pivots)); });
-}
-TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
-  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
 }
 
 }  // namespace ops

@@ -5,6 +5,10 @@
 
 namespace tp::ops {
 
+// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
+TP_API std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors);
+TP_API std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors);
+
 // inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
 TP_API std::array<Storage, 2> inv_ex_core(const Storage& A);
 TP_API std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);
@@ -132,9 +136,5 @@ TP_API std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, boo
 // lu_permutation(Tensor pivots, int n, dtype dtype) -> Tensor out
 TP_API Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TP_API TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
-
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
-TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
 
 }  // namespace tp::ops

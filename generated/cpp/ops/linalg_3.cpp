@@ -97,6 +97,26 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+//   out = linalg_lu_solve(LU_data, LU_pivots, b)
+
+namespace {
+constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
+  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
+}
+}  // namespace
+
+Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
+  return on_tensors([&] { return lu_solve(tensors_of(b), tensors_of(LU_data), tensors_of(LU_pivots)); });
+}
+TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
+  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
+}
+
 // lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 //   k = size(LU_data, -2) if size(LU_data, -2) < size(LU_data, -1) else size(LU_data, -1)
 //   P = lu_permutation(LU_pivots, size(LU_data, -2), dtype(LU_data)) if unpack_pivots else zeros((0,), dtype=dtype(LU_data))

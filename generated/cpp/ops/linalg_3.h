@@ -5,6 +5,10 @@
 
 namespace tp::ops {
 
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
+TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
+
 // lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 TP_API std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
     bool unpack_pivots);

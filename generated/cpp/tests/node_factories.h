@@ -136,6 +136,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"CholeskySymmetricBackward", &CholeskySymmetricBackward::schema_v1, []() -> NodeRef { return make_node<CholeskySymmetricBackward>(); }},
     {"DetBackward", &DetBackward::schema_v1, []() -> NodeRef { return make_node<DetBackward>(); }},
     {"DistancePairsBackward", &DistancePairsBackward::schema_v1, []() -> NodeRef { return make_node<DistancePairsBackward>(); }},
+    {"DistancesAmongBackward", &DistancesAmongBackward::schema_v1, []() -> NodeRef { return make_node<DistancesAmongBackward>(); }},
     {"DotBackward", &DotBackward::schema_v1, []() -> NodeRef { return make_node<DotBackward>(); }},
     {"InvBackward", &InvBackward::schema_v1, []() -> NodeRef { return make_node<InvBackward>(); }},
     {"InvExCoreBackward", &InvExCoreBackward::schema_v1, []() -> NodeRef { return make_node<InvExCoreBackward>(); }},
