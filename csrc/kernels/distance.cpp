@@ -9,7 +9,7 @@
 #include "core/modes.h"
 #include "kernels/axis.h"
 #include "kernels/distance_table.h"
-#include "kernels/elementwise.h"
+#include "kernels/matrices.h"
 #include "kernels/scratch.h"
 #include "kernels/staging.h"
 #include "kernels/staging_table.h"
@@ -29,43 +29,6 @@ const DistanceLoops<T>& loops() {
   else
     return table.f64;
 }
-
-// Contiguous operands as broadcast batches of matrices: the leading dimensions counted as elements broadcast as elements do.
-class Matrices {
- public:
-  Matrices(const OpSchema& op, std::span<const Storage* const> operands) {
-    std::vector<Storage> leads;
-    std::vector<const Storage*> pointers;
-    leads.reserve(operands.size());
-    for (const Storage* s : operands) {
-      Shape lead;
-      for (int d = 0; d + 2 < s->dim(); ++d) lead.push_back(s->size(d));
-      pointers.push_back(&leads.emplace_back(s->with_geometry(lead, contiguous_strides(lead), 0)));
-    }
-    lead_ = broadcast_shapes(op.name, pointers);
-    for (const Storage& s : leads) strides_.push_back(expanded(s, lead_).strides());
-  }
-  int64_t count() const { return product(lead_); }
-  Shape sizes(int64_t rows, int64_t cols) const {
-    Shape s = lead_;
-    s.push_back(rows);
-    s.push_back(cols);
-    return s;
-  }
-  /// Which of operand o's matrices is the i-th.
-  int64_t at(std::size_t o, int64_t i) const {
-    int64_t place = 0;
-    for (int d = lead_.size() - 1; d >= 0; --d) {
-      place += i % lead_[d] * strides_[o][d];
-      i /= lead_[d];
-    }
-    return place;
-  }
-
- private:
-  Shape lead_;
-  std::vector<Strides> strides_;
-};
 
 bool is_same_memory(const Storage& a, const Storage& b) {
   return a.raw() == b.raw() && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();

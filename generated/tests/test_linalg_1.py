@@ -271,6 +271,14 @@ OPS = [
         ],
     ),
     Op(
+        name="grid_neighbours",
+        home="internal",
+        cases=({"low": {"values": (((-1.0, 0.0), (2.0, 1.0)),)}, "space": (3, 4), "width": 2, "padding": 0, "align_corners": False}, {"low": {"values": (((-3.0, 0.0), (2.0, 1.0)),)}, "space": (3, 4), "width": 4, "padding": 2, "align_corners": False}),
+        forms=[
+            Form(args=(("low", "Tensor"), ("space", "int[]"), ("width", "int"), ("padding", "int"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_resample.py"),
+        ],
+    ),
+    Op(
         name="householder_product",
         home="linalg",
         dtypes=("f32", "f64", "c64", "c128"),

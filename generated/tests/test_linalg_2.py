@@ -297,6 +297,15 @@ OPS = [
             Form(args=(("pivots", "Tensor"), ("n", "int"), ("dtype", "dtype")), results=("out",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
+    Op(
+        name="lu_solve",
+        dtypes=("f32", "f64", "c64", "c128"),
+        methods=("lu_solve",),
+        cases=({"b": {"shape": (3, 2)}, "LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
+        forms=[
+            Form(args=(("b", "Tensor"), ("LU_data", "Tensor"), ("LU_pivots", "Tensor")), results=("out",), diff=("b", "LU_data"), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
 ]
 
 

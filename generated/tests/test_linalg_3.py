@@ -6,15 +6,6 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
-        name="lu_solve",
-        dtypes=("f32", "f64", "c64", "c128"),
-        methods=("lu_solve",),
-        cases=({"b": {"shape": (3, 2)}, "LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
-        forms=[
-            Form(args=(("b", "Tensor"), ("LU_data", "Tensor"), ("LU_pivots", "Tensor")), results=("out",), diff=("b", "LU_data"), tests="tests/ops/test_linalg_complex.py"),
-        ],
-    ),
-    Op(
         name="lu_unpack",
         dtypes=("f32", "f64", "c64", "c128"),
         cases=({"LU_data": {"shape": (3, 3), "kind": "invertible"}, "LU_pivots": {"dtype": "i32", "values": (2, 3, 3)}},),
@@ -278,6 +269,15 @@ OPS = [
         cases=({"weight": {"shape": (3, 4)}, "x1": {"shape": (3, 2)}, "x2": {"shape": (4, 2)}},),
         forms=[
             Form(args=(("weight", "Tensor"), ("x1", "Tensor"), ("x2", "Tensor")), results=("out",), diff=("weight", "x1", "x2"), saved=("weight", "x1", "x2"), like="numpy.sum(numpy.expand_dims(weight, -1) * (numpy.expand_dims(x1, -2) - numpy.expand_dims(x2, -3)), axis=-2)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="weighted_picks",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "index": {"values": ((0, 2), (1, -1))}, "weights": {"shape": (2, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("index", "Tensor"), ("weights", "Tensor")), results=("out",), diff=("input", "weights"), saved=("input", "index", "weights"), tests="tests/ops/test_resample.py"),
         ],
     ),
 ]

@@ -666,6 +666,28 @@ PyObject* einsum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
   return call_python(einsum_python, nullptr, args, nargs, kwnames);
 }
 
+// grid_neighbours
+constexpr Param kGridNeighboursSpecParams[] = {
+    {"low", Kind::Tensor},
+    {"space", Kind::IntList},
+    {"width", Kind::Int},
+    {"padding", Kind::Int},
+    {"align_corners", Kind::Bool},
+};
+const Spec kGridNeighboursSpec{"grid_neighbours", "grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out", kGridNeighboursSpecParams};
+
+PyObject* grid_neighbours_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_neighbours", [&]() -> PyObject* {
+    const Spec& spec = kGridNeighboursSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_neighbours(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* grid_neighbours_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_neighbours_call(nullptr, args, nargs, kwnames);
+}
+
 // householder_product
 constexpr Param kHouseholderProductSpecParams[] = {
     {"input", Kind::Tensor},
@@ -1085,6 +1107,18 @@ PyMethodDef functions_internal[] = {
      "\n"
      "Derivative:\n"
      "  gradient of input = where(p == 2, weighted_differences(where(out == 0, 0, (g + mT(g)) / out), input, input), sum(distance_slope(g + mT(g), input, input, out, p), (-2,)))"},
+    {"grid_neighbours", fast(grid_neighbours_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_neighbours(low, space, width, padding, align_corners)\n"
+     "--\n"
+     "\n"
+     "Positions of the neighbours of places among the elements of space, -1 for those outside.\n"
+     "\n"
+     "Args:\n"
+     "  low: Tensor\n"
+     "  space: list of int\n"
+     "  width: int\n"
+     "  padding: int\n"
+     "  align_corners: bool"},
     {},
 };
 

@@ -671,6 +671,29 @@ PyObject* lu_permutation_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return lu_permutation_call(nullptr, args, nargs, kwnames);
 }
 
+// lu_solve
+constexpr Param kLuSolveSpecParams[] = {
+    {"b", Kind::Tensor},
+    {"LU_data", Kind::Tensor},
+    {"LU_pivots", Kind::Tensor},
+};
+const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
+
+PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("lu_solve", [&]() -> PyObject* {
+    const Spec& spec = kLuSolveSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(nullptr, args, nargs, kwnames);
+}
+PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return lu_solve_call(self, args, nargs, kwnames);
+}
+
 PyMethodDef functions_top[] = {
     {"kron", fast(kron_function), METH_FASTCALL | METH_KEYWORDS,
      "kron(input, other)\n"
@@ -689,6 +712,16 @@ PyMethodDef functions_top[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve(b, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
     {},
 };
 
@@ -1241,6 +1274,16 @@ PyMethodDef methods[] = {
      "\n"
      "Args:\n"
      "  A: Tensor"},
+    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
+     "lu_solve($self, LU_data, LU_pivots)\n"
+     "--\n"
+     "\n"
+     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
+     "\n"
+     "Args:\n"
+     "  b: Tensor\n"
+     "  LU_data: Tensor\n"
+     "  LU_pivots: Tensor"},
     {},
 };
 }  // namespace

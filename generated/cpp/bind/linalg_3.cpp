@@ -6,29 +6,6 @@
 namespace tp::python {
 namespace {
 
-// lu_solve
-constexpr Param kLuSolveSpecParams[] = {
-    {"b", Kind::Tensor},
-    {"LU_data", Kind::Tensor},
-    {"LU_pivots", Kind::Tensor},
-};
-const Spec kLuSolveSpec{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", kLuSolveSpecParams};
-
-PyObject* lu_solve_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("lu_solve", [&]() -> PyObject* {
-    const Spec& spec = kLuSolveSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::lu_solve(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
-  });
-}
-PyObject* lu_solve_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(nullptr, args, nargs, kwnames);
-}
-PyObject* lu_solve_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return lu_solve_call(self, args, nargs, kwnames);
-}
-
 // lu_unpack
 constexpr Param kLuUnpackSpecParams[] = {
     {"LU_data", Kind::Tensor},
@@ -673,6 +650,26 @@ PyObject* weighted_differences_function(PyObject*, PyObject* const* args, Py_ssi
   return weighted_differences_call(nullptr, args, nargs, kwnames);
 }
 
+// weighted_picks
+constexpr Param kWeightedPicksSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"index", Kind::Tensor},
+    {"weights", Kind::Tensor},
+};
+const Spec kWeightedPicksSpec{"weighted_picks", "weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out", kWeightedPicksSpecParams};
+
+PyObject* weighted_picks_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("weighted_picks", [&]() -> PyObject* {
+    const Spec& spec = kWeightedPicksSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::weighted_picks(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* weighted_picks_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return weighted_picks_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
   return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -691,16 +688,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
-    {"lu_solve", fast(lu_solve_function), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve(b, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
     {"lu_unpack", fast(lu_unpack_function), METH_FASTCALL | METH_KEYWORDS,
      "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)\n"
      "--\n"
@@ -930,6 +917,20 @@ PyMethodDef functions_internal[] = {
      "  gradient of weight = sum_to(sum(unsqueeze(g, -2) * (unsqueeze(x1, -2) - unsqueeze(x2, -3)), (-1,)), shape(weight))\n"
      "  gradient of x1 = sum_to(g * sum(weight, (-1,), True), shape(x1))\n"
      "  gradient of x2 = sum_to(-matmul(mT(weight), g), shape(x2))"},
+    {"weighted_picks", fast(weighted_picks_function), METH_FASTCALL | METH_KEYWORDS,
+     "weighted_picks(input, index, weights)\n"
+     "--\n"
+     "\n"
+     "Weighted sums of the elements that an index names in every row; index -1 reads a zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  index: Tensor\n"
+     "  weights: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(scatter_add(zeros(joined(first_sizes(shape(g), -1), (size(input, -1),)), dtype(g)), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1), flatten(where(unsqueeze(index, -3) < 0, 0, unsqueeze(g, -1) * unsqueeze(weights, -3)), -2, -1)), shape(input))\n"
+     "  gradient of weights = sum_to(sum(unsqueeze(g, -1) * where(unsqueeze(index, -3) < 0, 0, reshape(gather(expand(input, joined(first_sizes(shape(g), -1), (size(input, -1),))), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1)), joined(shape(g), (size(index, -1),)))), (-3,)), shape(weights))"},
     {},
 };
 
@@ -1098,16 +1099,6 @@ PyMethodDef methods[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  vec2: Tensor"},
-    {"lu_solve", fast(lu_solve_method), METH_FASTCALL | METH_KEYWORDS,
-     "lu_solve($self, LU_data, LU_pivots)\n"
-     "--\n"
-     "\n"
-     "Solution of a system from the factors of its matrix, the right-hand side first.\n"
-     "\n"
-     "Args:\n"
-     "  b: Tensor\n"
-     "  LU_data: Tensor\n"
-     "  LU_pivots: Tensor"},
     {"matmul", fast(matmul_method), METH_FASTCALL | METH_KEYWORDS,
      "matmul($self, other)\n"
      "--\n"

@@ -9,6 +9,7 @@
 #include "kernels/distance.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
+#include "kernels/resample.h"
 
 namespace tp {
 
@@ -1656,6 +1657,34 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 1))
     fit_into(grads[1], dot_vjp_tensor<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
+}
+
+// grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kGridNeighboursSchema{"grid_neighbours",
+    "grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out", 1,
+    Amp::Keep, true};
+
+TP_COLD TensorRef grid_neighbours_batched(const TensorRef& low, const Dims& space, std::int64_t width,
+    std::int64_t padding, bool align_corners) {
+  const batch::Leading in(kGridNeighboursSchema, {low});
+  in.need_rank(2, "low");
+  return in.wrap(ops::grid_neighbours(in[0], space, width, padding, align_corners));
+}
+}  // namespace
+
+Storage grid_neighbours(const Storage& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners) {
+  return kernels::grid_neighbours(kGridNeighboursSchema, low, space, width, padding, align_corners);
+}
+TensorRef grid_neighbours(const TensorRef& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners) {
+  if (TP_UNLIKELY(batch::any(low)))
+    return grid_neighbours_batched(low, space, width, padding, align_corners);
+  TensorRef out = wiring::result_of([&] { return grid_neighbours(low->storage(), space, width, padding, align_corners);
+      });
+  return out;
 }
 
 // householder_product(Tensor input, Tensor tau) -> Tensor out

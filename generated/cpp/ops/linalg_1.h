@@ -136,6 +136,12 @@ TP_API TensorRef distances_among(const TensorRef& input, double p);
 TP_API Storage dot(const Storage& input, const Storage& tensor);
 TP_API TensorRef dot(const TensorRef& input, const TensorRef& tensor);
 
+// grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out
+TP_API Storage grid_neighbours(const Storage& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
+TP_API TensorRef grid_neighbours(const TensorRef& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
+
 // householder_product(Tensor input, Tensor tau) -> Tensor out
 TP_API Storage householder_product(const Storage& input, const Storage& tau);
 TP_API TensorRef householder_product(const TensorRef& input, const TensorRef& tau);

@@ -1581,5 +1581,25 @@ TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype) {
   return out;
 }
 
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+//   out = linalg_lu_solve(LU_data, LU_pivots, b)
+
+namespace {
+constexpr OpSchema kLuSolveSchema{"lu_solve", "lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V lu_solve_compose(const V& b, const V& LU_data, const V& LU_pivots) {
+  return linalg_lu_solve(LU_data, LU_pivots, b, true, false);
+}
+}  // namespace
+
+Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots) {
+  return on_tensors([&] { return lu_solve(tensors_of(b), tensors_of(LU_data), tensors_of(LU_pivots)); });
+}
+TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots) {
+  return lu_solve_compose<TensorRef>(b, LU_data, LU_pivots);
+}
+
 }  // namespace ops
 }  // namespace tp

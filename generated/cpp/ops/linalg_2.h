@@ -137,4 +137,8 @@ TP_API std::array<TensorRef, 3> lu_factor_ex(const TensorRef& A, bool pivot, boo
 TP_API Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
 TP_API TensorRef lu_permutation(const TensorRef& pivots, std::int64_t n, Dtype dtype);
 
+// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
+TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
+TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
+
 }  // namespace tp::ops

@@ -5,10 +5,6 @@
 
 namespace tp::ops {
 
-// lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor out
-TP_API Storage lu_solve(const Storage& b, const Storage& LU_data, const Storage& LU_pivots);
-TP_API TensorRef lu_solve(const TensorRef& b, const TensorRef& LU_data, const TensorRef& LU_pivots);
-
 // lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 TP_API std::array<Storage, 3> lu_unpack(const Storage& LU_data, const Storage& LU_pivots, bool unpack_data,
     bool unpack_pivots);
@@ -134,5 +130,9 @@ TP_API TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim
 // weighted_differences(Tensor weight, Tensor x1, Tensor x2) -> Tensor out
 TP_API Storage weighted_differences(const Storage& weight, const Storage& x1, const Storage& x2);
 TP_API TensorRef weighted_differences(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2);
+
+// weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out
+TP_API Storage weighted_picks(const Storage& input, const Storage& index, const Storage& weights);
+TP_API TensorRef weighted_picks(const TensorRef& input, const TensorRef& index, const TensorRef& weights);
 
 }  // namespace tp::ops

@@ -158,6 +158,7 @@ inline constexpr NodeFactory kNodeFactories[] = {
     {"PinvCoreBackward", &PinvCoreBackward::schema_v1, []() -> NodeRef { return make_node<PinvCoreBackward>(); }},
     {"SlogdetBackward", &SlogdetBackward::schema_v1, []() -> NodeRef { return make_node<SlogdetBackward>(); }},
     {"WeightedDifferencesBackward", &WeightedDifferencesBackward::schema_v1, []() -> NodeRef { return make_node<WeightedDifferencesBackward>(); }},
+    {"WeightedPicksBackward", &WeightedPicksBackward::schema_v1, []() -> NodeRef { return make_node<WeightedPicksBackward>(); }},
     {"CastBackward", &CastBackward::schema_v1, []() -> NodeRef { return make_node<CastBackward>(); }},
     {"CloneBackward", &CloneBackward::schema_v1, []() -> NodeRef { return make_node<CloneBackward>(); }},
     {"CompactBackward", &CompactBackward::schema_v1, []() -> NodeRef { return make_node<CompactBackward>(); }},
