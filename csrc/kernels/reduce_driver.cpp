@@ -357,9 +357,12 @@ void run_fold(const FoldCall& call, const Storage& input, const Dims& dims, cons
     f.by_columns = inner_is_kept ? f.kept.size[0] >= 4 || short_run : short_run;
   }
   if (f.by_columns) {
-    const std::int64_t tasks = f.kept.numel() / f.kept.size[0] * ((f.kept.size[0] + kColumns - 1) / kColumns) * f.parts();
+    const std::int64_t tasks =
+        f.kept.numel() / f.kept.size[0] * ((f.kept.size[0] + kColumns - 1) / kColumns) * f.parts();
     // A tile of a wide block would leave no room for rows.
-    const std::int64_t most = f.staged() ? 256 : num_threads() == 1 || tasks >= 2 * num_threads() ? kColumns : kFewColumns;
+    const std::int64_t most = f.staged()                   ? 256
+        : num_threads() == 1 || tasks >= 2 * num_threads() ? kColumns
+                                                           : kFewColumns;
     f.width = std::min<std::int64_t>(f.kept.size[0], most);
   }
   if (!f.by_columns && f.kept.n > 0)
