@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -183,6 +184,35 @@ def grid_sample(x: Array, grid: Array, mode: str, padding_mode: str, align_corne
     return grid_sampled(x, grid, number, ("zeros", "border", "reflection").index(padding_mode), bool(align_corners))
 
 
+def grid_neighbours(low: Array, space: Dims, width: int, padding: int, align: bool) -> Array:
+    out = np.zeros((*low.shape[:-1], width ** len(space)), dtype=np.int64)
+    for at in np.ndindex(low.shape[:-1]):
+        lines = [
+            [np.rint(_padded(p + k, n, padding, align)) for k in range(width)]
+            for p, n in zip(low[at], space, strict=True)
+        ]
+        for i, spot in enumerate(itertools.product(*lines)):
+            inside = all(0 <= q < n for q, n in zip(spot, space, strict=True))
+            out[(*at, i)] = np.ravel_multi_index([int(q) for q in spot], space) if inside else -1
+    return out
+
+
+def grid_weights(place: Array, width: int) -> Array:
+    out = np.ones((*place.shape[:-1], width ** place.shape[-1]))
+    for at in np.ndindex(place.shape[:-1]):
+        lines = [[1 - abs(p - k) if width == 2 else cubic(p - k) for k in range(width)] for p in place[at]]
+        out[at] = [np.prod(each) for each in itertools.product(*lines)]
+    return out
+
+
+def weighted_picks(x: Array, index: Array, weights: Array) -> Array:
+    at = np.maximum(index, 0)[..., None, :, :]
+    lead = np.broadcast_shapes(x.shape[:-2], index.shape[:-2])
+    wide = np.broadcast_to(x[..., None, :], (*lead, x.shape[-2], index.shape[-2], x.shape[-1]))
+    values = np.take_along_axis(wide, np.broadcast_to(at, (*wide.shape[:-1], index.shape[-1])), -1)
+    return np.einsum("...cpk,...pk->...cp", np.where(index[..., None, :, :] < 0, 0, values), weights)
+
+
 def _each(f: Callable[..., float]) -> Callable[..., Array]:
     """A function of a coordinate, over arrays of them and of lengths."""
     return np.vectorize(f, otypes=[float])
@@ -199,10 +229,15 @@ OPS: dict[str, Callable[..., Any]] = {
     "grid_padded": _each(_padded),
     "grid_reflected": _each(_fold),
     "grid_sampled": grid_sampled,
+    "grid_weights": grid_weights,
     "grid_sampler_2d": grid_sampled,
     "grid_sampler_3d": grid_sampled,
     "grid_sample": grid_sample,
 }
-KERNELS: dict[str, Callable[..., Any]] = {"filter_rows": filter_rows}
+KERNELS: dict[str, Callable[..., Any]] = {
+    "filter_rows": filter_rows,
+    "weighted_picks": weighted_picks,
+    "grid_neighbours": grid_neighbours,
+}
 for _rule, _name in ((None, "nearest"), ("linear", "linear"), ("cubic", "bicubic")):
     KERNELS[f"upsample_{_name}"], KERNELS[f"upsample_{_name}_slope"] = _upsample(_rule)

@@ -9,7 +9,7 @@
 #include "core/modes.h"
 #include "kernels/axis.h"
 #include "kernels/distance_table.h"
-#include "kernels/elementwise.h"
+#include "kernels/matrices.h"
 #include "kernels/scratch.h"
 #include "kernels/staging.h"
 #include "kernels/staging_table.h"
@@ -30,42 +30,9 @@ const DistanceLoops<T>& loops() {
     return table.f64;
 }
 
-// Contiguous operands as broadcast batches of matrices: the leading dimensions counted as elements broadcast as elements do.
-class Matrices {
- public:
-  Matrices(const OpSchema& op, std::span<const Storage* const> operands) {
-    std::vector<Storage> leads;
-    std::vector<const Storage*> pointers;
-    leads.reserve(operands.size());
-    for (const Storage* s : operands) {
-      Shape lead;
-      for (int d = 0; d + 2 < s->dim(); ++d) lead.push_back(s->size(d));
-      pointers.push_back(&leads.emplace_back(s->with_geometry(lead, contiguous_strides(lead), 0)));
-    }
-    lead_ = broadcast_shapes(op.name, pointers);
-    for (const Storage& s : leads) strides_.push_back(expanded(s, lead_).strides());
-  }
-  int64_t count() const { return product(lead_); }
-  Shape sizes(int64_t rows, int64_t cols) const {
-    Shape s = lead_;
-    s.push_back(rows);
-    s.push_back(cols);
-    return s;
-  }
-  /// Which of operand o's matrices is the i-th.
-  int64_t at(std::size_t o, int64_t i) const {
-    int64_t place = 0;
-    for (int d = lead_.size() - 1; d >= 0; --d) {
-      place += i % lead_[d] * strides_[o][d];
-      i /= lead_[d];
-    }
-    return place;
-  }
-
- private:
-  Shape lead_;
-  std::vector<Strides> strides_;
-};
+bool is_same_memory(const Storage& a, const Storage& b) {
+  return a.raw() == b.raw() && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
 
 }  // namespace
 
@@ -77,7 +44,9 @@ Storage distance_pairs(const OpSchema& op, const Storage& x1, const Storage& x2,
   promotion.add(x1.dtype(), false, false);
   promotion.add(x2.dtype(), false, false);
   const Dtype result = real_float_dtype(op, promotion.result());
-  const Storage a = staged_float(x1, result), b = staged_float(x2, result);
+  // Distances of rows among themselves are symmetric to the last bit: half of them is computed.
+  const bool mirrored = is_same_memory(x1, x2);
+  const Storage a = staged_float(x1, result), b = mirrored ? a : staged_float(x2, result);
   const int64_t m = a.size(a.dim() - 2), n = b.size(b.dim() - 2), length = a.size(a.dim() - 1);
   const Storage* both[] = {&a, &b};
   const Matrices matrices(op, both);
@@ -99,18 +68,26 @@ Storage distance_pairs(const OpSchema& op, const Storage& x1, const Storage& x2,
         const T* x = a.data<T>() + matrices.at(0, i) * m * length + row * length;
         const T* y = b.data<T>() + matrices.at(1, i) * n * length;
         for (int64_t j = col; j < std::min(n, col + col_step); j += width) {
-          const int64_t cols = std::min(width, n - j);
+          const int64_t cols = std::min(width, n - j), used = mirrored ? std::min(rows, j + cols - row) : rows;
+          if (used <= 0) continue;
           if (cols < width) std::fill_n(panel.get(), width * length, T(0));
           staging->copy2d[copy2d_index(sizeof(T))](reinterpret_cast<char*>(panel.get()),
                                                    reinterpret_cast<const char*>(y + j * length), {width, 1, 1, length},
                                                    length, cols);
-          l.run[int(kind)](x, panel.get(), length, rows, cols, out.data<T>() + (i * m + row) * n + j, n);
+          T* to = out.data<T>() + i * m * n;
+          l.run[int(kind)](x, panel.get(), length, used, cols, to + row * n + j, n);
+          // Panels divide tiles of rows, so the square on the diagonal is whole and no other piece writes what lies below.
+          if (mirrored)
+            for (int64_t c = j; c < j + cols; ++c)
+              for (int64_t r = row; r < std::min(row + used, j); ++r) to[c * n + r] = to[r * n + c];
         }
       }
     });
   });
   return in_dtype(out, result);
 }
+
+Storage distances_among(const OpSchema& op, const Storage& x, double p) { return distance_pairs(op, x, x, p); }
 
 Storage weighted_differences(const OpSchema& op, const Storage& weight, const Storage& x1, const Storage& x2) {
   Promotion promotion;

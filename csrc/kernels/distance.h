@@ -9,6 +9,10 @@ namespace tp::kernels {
 // kernel: distance_pairs
 TP_API Storage distance_pairs(const OpSchema& op, const Storage& x1, const Storage& x2, double p);
 
+/// The same of one operand's rows, [..., n, k] to [..., n, n].
+// kernel: distances_among
+TP_API Storage distances_among(const OpSchema& op, const Storage& x, double p);
+
 /// out[..., i, k] = the sum over j of weight[..., i, j] * (x1[..., i, k] - x2[..., j, k]); leading dimensions broadcast.
 // kernel: weighted_differences
 TP_API Storage weighted_differences(const OpSchema& op, const Storage& weight, const Storage& x1, const Storage& x2);

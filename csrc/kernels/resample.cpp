@@ -6,6 +6,8 @@
 
 #include "core/modes.h"
 #include "kernels/axis.h"
+#include "kernels/index_table.h"
+#include "kernels/matrices.h"
 #include "kernels/pool_plan.h"
 #include "kernels/scratch.h"
 
@@ -254,6 +256,114 @@ Storage filter_rows(const OpSchema&, std::int64_t length, std::int64_t size, con
     for (std::int64_t j = low; j < high && total != 0; ++j) row[j] /= total;
   }
   return out;
+}
+
+namespace {
+
+/// Rows of places for C neighbouring channels, which share the loads of index and weight.
+template <class T, int C>
+void pick_channels(const T* x, int64_t step, const int64_t* index, const T* weight, int64_t places, int64_t taps,
+                   T* out) {
+  for (int64_t p = 0; p < places; ++p) {
+    T sum[C] = {};
+    for (int64_t k = 0; k < taps; ++k, ++index, ++weight) {
+      const int64_t at = *index;
+      const T w = *weight;
+      if (TP_UNLIKELY(at < 0)) {
+        // A nan weight is a nan place.
+        for (int c = 0; c < C; ++c) sum[c] += w * T(0);
+        continue;
+      }
+      for (int c = 0; c < C; ++c) sum[c] += w * x[c * step + at];
+    }
+    for (int c = 0; c < C; ++c) out[c * places + p] = sum[c];
+  }
+}
+
+}  // namespace
+
+Storage grid_neighbours(const OpSchema& op, const Storage& low, const Dims& space, int64_t width, int64_t padding,
+                        bool align_corners) {
+  const int n = space.size();
+  if (TP_UNLIKELY(n < 1 || n > 3 || width < 1 || width > 4 || low.dim() < 1 || low.size(low.dim() - 1) != n))
+    value_error(op.name, ": places of ", low.sizes(), " do not lie in ", space);
+  const Storage x = staged_float(low, Dtype::F64);
+  int64_t taps = 1;
+  Shape sizes;
+  for (int d = 0; d + 1 < x.dim(); ++d) sizes.push_back(x.size(d));
+  for (int d = 0; d < n; ++d) taps *= width;
+  sizes.push_back(taps);
+  Storage out = empty(sizes, Dtype::I64);
+  const double* from = x.data<double>();
+  int64_t* to = out.data<int64_t>();
+  for (int64_t p = 0; p < x.numel() / n; ++p, from += n, to += taps) {
+    int64_t count = 1;
+    to[0] = 0;
+    for (int d = 0; d < n; ++d) {
+      const double last = double(space[d] - 1);
+      int64_t along[4];
+      for (int64_t k = 0; k < width; ++k) {
+        double at = from[d] + double(k);
+        if (padding == 2) {
+          const double start = align_corners ? 0 : -0.5, span = last - 2 * start, way = std::abs(at - start);
+          const double turns = span > 0 ? std::floor(way / span) : 0, rest = way - turns * span;
+          at = span == 0 ? 0 : start + (std::fmod(turns, 2) == 0 ? rest : span - rest);
+        }
+        if (padding != 0) at = std::rint(at < 0 ? 0 : at > last ? last : at);
+        along[k] = at >= 0 && at <= last ? int64_t(at) : -1;
+      }
+      // From the back, as every position so far becomes `width` of them.
+      for (int64_t i = count - 1; i >= 0; --i)
+        for (int64_t k = width - 1; k >= 0; --k)
+          to[i * width + k] = to[i] < 0 || along[k] < 0 ? -1 : to[i] * space[d] + along[k];
+      count *= width;
+    }
+  }
+  return out;
+}
+
+Storage weighted_picks(const OpSchema& op, const Storage& input, const Storage& index, const Storage& weights) {
+  if (TP_UNLIKELY(input.dim() < 2 || index.dim() < 2 || weights.dim() < 2 || index.dtype() != Dtype::I64 ||
+                  index.size(index.dim() - 2) != weights.size(weights.dim() - 2) ||
+                  index.size(index.dim() - 1) != weights.size(weights.dim() - 1)))
+    value_error(op.name, ": input of ", input.sizes(), ", index of ", index.sizes(), " and weights of ",
+                weights.sizes(), " do not belong together");
+  Promotion promotion;
+  promotion.add(input.dtype(), false, false);
+  promotion.add(weights.dtype(), false, false);
+  const Dtype result = real_float_dtype(op, promotion.result());
+  const Storage x = staged_float(input, result), at = contiguous(index), w = staged_float(weights, result);
+  const int64_t channels = x.size(x.dim() - 2), length = x.size(x.dim() - 1);
+  const int64_t places = at.size(at.dim() - 2), taps = at.size(at.dim() - 1);
+  if (TP_UNLIKELY(!index_kernels->within(at.data<int64_t>(), at.numel(), -1, length)))
+    index_error(op.name, ": an index is out of range for ", length, " elements");
+  const Storage* all[] = {&x, &at, &w};
+  const Matrices matrices(op, all);
+  Storage out = empty(matrices.sizes(channels, places), x.dtype());
+  if (out.numel() == 0) return in_dtype(out, result);
+  with_float(x.dtype(), [&]<class T>(T) {
+    constexpr int64_t kChannels = 4;
+    const int64_t groups = (channels + kChannels - 1) / kChannels;
+    const double ns = 2.0 * double(places * taps);
+    modes::Unlocked unlocked(ns * double(matrices.count() * groups) > 50000);
+    parallel_tiles(matrices.count() * groups, grain_for(ns), [&](int64_t b, int64_t e) {
+      for (int64_t t = b; t < e; ++t) {
+        const int64_t i = t / groups, end = std::min(channels, (t % groups + 1) * kChannels);
+        int64_t c = t % groups * kChannels;
+        const T* from = x.data<T>() + matrices.at(0, i) * channels * length;
+        const int64_t* index = at.data<int64_t>() + matrices.at(1, i) * places * taps;
+        const T* weight = w.data<T>() + matrices.at(2, i) * places * taps;
+        const auto run = [&]<int C>() {
+          pick_channels<T, C>(from + c * length, length, index, weight, places, taps,
+                              out.data<T>() + (i * channels + c) * places);
+          c += C;
+        };
+        if (c + kChannels <= end) run.template operator()<kChannels>();
+        while (c < end) run.template operator()<1>();
+      }
+    });
+  });
+  return in_dtype(out, result);
 }
 
 }  // namespace tp::kernels

@@ -403,6 +403,9 @@ def distance_pairs(x1: Tensor, x2: Tensor, p: float) -> Tensor:
 def distance_slope(grad: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Tensor:
     """Gradient of distances in the differences of the rows."""
 
+def distances_among(input: Tensor, p: float) -> Tensor:
+    """Distances of order 1, 2 or infinity of all rows among themselves."""
+
 def div_rounded(input: Tensor, other: Tensor, rounding_mode: str) -> Tensor:
     """Quotient rounded to a whole number, down or towards 0."""
 
@@ -463,6 +466,9 @@ def grid_corners(n: int, width: int, *, device: DeviceLike | None = None, requir
 def grid_line(like: Tensor, n: int, align_corners: bool) -> Tensor:
     """Coordinates of n elements of a line from -1 to 1, which are the centres of the first and..."""
 
+def grid_neighbours(low: Tensor, space: Sequence[int] | int, width: int, padding: int, align_corners: bool) -> Tensor:
+    """Positions of the neighbours of places among the elements of space, -1 for those outside."""
+
 def grid_padded(place: Tensor, length: Tensor, padding: int, align_corners: bool) -> Tensor:
     """Coordinates brought into range as a padding rule says."""
 
@@ -471,6 +477,9 @@ def grid_reflected(place: Tensor, low: float, span: Tensor) -> Tensor:
 
 def grid_sampled(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
     """Input read at the places of a grid as a weighted sum of neighbours."""
+
+def grid_weights(place: Tensor, width: int) -> Tensor:
+    """Weights of the neighbours of places, which lie so far behind the first one, by the..."""
 
 def half_weight(input: Tensor, dim: int, n: int, inside: float) -> Tensor:
     """A half spectrum with the values that stand for two, all but frequency zero and n / 2,..."""
@@ -974,6 +983,9 @@ def weigh_loss(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
 
 def weighted_differences(weight: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
     """Sum of the weighted differences of every row of x1 from the rows of x2."""
+
+def weighted_picks(input: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+    """Weighted sums of the elements that an index names in every row; index -1 reads a zero."""
 
 def where_holds(input: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
     """Input where the condition holds, other elsewhere; the method where, whose tensor is the..."""

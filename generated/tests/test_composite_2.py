@@ -63,6 +63,14 @@ OPS = [
         ],
     ),
     Op(
+        name="grid_weights",
+        home="internal",
+        cases=({"place": {"shape": (1, 3, 2), "range": (0.1, 0.9)}, "width": 2}, {"place": {"shape": (1, 2, 3), "range": (0.1, 0.9)}, "width": 2}, {"place": {"shape": (1, 3, 2), "range": (1.1, 1.9)}, "width": 4}),
+        forms=[
+            Form(args=(("place", "Tensor"), ("width", "int")), results=("out",), diff=("place",), tests="tests/ops/test_resample.py"),
+        ],
+    ),
+    Op(
         name="hermite_polynomial_h",
         home="special",
         dtypes=("bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
@@ -255,15 +263,6 @@ OPS = [
         cases=({"n": 1, "input": {"shape": (2, 3), "range": (1.0, 4.0)}},),
         forms=[
             Form(args=(("n", "int"), ("input", "Tensor")), results=("out",), diff=("input",), like="scipy.special.polygamma", kind="name"),
-        ],
-    ),
-    Op(
-        name="positive",
-        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
-        methods=("positive",),
-        cases=({"input": {"shape": (2, 3)}},),
-        forms=[
-            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.positive", kind="name"),
         ],
     ),
 ]

@@ -6,6 +6,15 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="positive",
+        dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
+        methods=("positive",),
+        cases=({"input": {"shape": (2, 3)}},),
+        forms=[
+            Form(args=(("input", "Tensor"),), results=("out",), diff=("input",), like="numpy.positive", kind="name"),
+        ],
+    ),
+    Op(
         name="prod_others",
         home="internal",
         cases=({"input": {"shape": (3, 4)}, "dim": 1},),

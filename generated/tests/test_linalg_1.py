@@ -243,6 +243,15 @@ OPS = [
         ],
     ),
     Op(
+        name="distances_among",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (4, 3)}, "p": 2.0}, {"input": {"shape": (4, 3)}, "p": 1.0}),
+        forms=[
+            Form(args=(("input", "Tensor"), ("p", "float")), results=("out",), diff=("input",), saved=("input", "out"), like="scipy.spatial.distance.cdist(input, input, \"minkowski\", p=p)", kind="expr"),
+        ],
+    ),
+    Op(
         name="dot",
         dtypes=("u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"),
         methods=("dot",),
@@ -259,6 +268,14 @@ OPS = [
         cases=({"equation": "ij,jk->ik", "operands": [{"shape": (2, 3)}, {"shape": (3, 4)}]}, {"equation": "ii->i", "operands": [{"shape": (3, 3)}]}, {"equation": "...ij,...jk", "operands": [{"shape": (2, 1, 2, 3)}, {"shape": (5, 3, 2)}]}, {"equation": "i,j,ij->", "operands": [{"shape": (2,)}, {"shape": (3,)}, {"shape": (2, 3)}]}, {"equation": "bij,bj->bi", "operands": [{"shape": (2, 3, 4)}, {"shape": (2, 4)}]}),
         forms=[
             Form(args=(("equation", "str"), ("operands", "Tensor[]")), results=("out",), diff=("operands",), like="numpy.einsum(equation, *operands)", kind="expr"),
+        ],
+    ),
+    Op(
+        name="grid_neighbours",
+        home="internal",
+        cases=({"low": {"values": (((-1.0, 0.0), (2.0, 1.0)),)}, "space": (3, 4), "width": 2, "padding": 0, "align_corners": False}, {"low": {"values": (((-3.0, 0.0), (2.0, 1.0)),)}, "space": (3, 4), "width": 4, "padding": 2, "align_corners": False}),
+        forms=[
+            Form(args=(("low", "Tensor"), ("space", "int[]"), ("width", "int"), ("padding", "int"), ("align_corners", "bool")), results=("out",), tests="tests/ops/test_resample.py"),
         ],
     ),
     Op(
@@ -290,16 +307,6 @@ OPS = [
         cases=({"A": {"shape": (3, 3), "kind": "invertible"}}, {"A": {"shape": (2, 2, 2), "kind": "invertible"}}),
         forms=[
             Form(args=(("A", "Tensor"),), results=("out",), diff=("A",), saved=("out",), like="numpy.linalg.inv", kind="name"),
-        ],
-    ),
-    Op(
-        name="inv_ex",
-        home="linalg",
-        dtypes=("f32", "f64", "c64", "c128"),
-        out=True,
-        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
-        forms=[
-            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),
         ],
     ),
 ]

@@ -6,6 +6,16 @@ from tensorplay.testing.generated import Form, Op, checks
 
 OPS = [
     Op(
+        name="inv_ex",
+        home="linalg",
+        dtypes=("f32", "f64", "c64", "c128"),
+        out=True,
+        cases=({"A": {"shape": (3, 3), "kind": "invertible"}},),
+        forms=[
+            Form(args=(("A", "Tensor"), ("check_errors", "bool", False, "kwonly")), results=("inverse", "info"), diff=("A",), diff_results=("inverse",), tests="tests/ops/test_linalg_complex.py"),
+        ],
+    ),
+    Op(
         name="inv_ex_core",
         home="internal",
         dtypes=("f32", "f64", "c64", "c128"),

@@ -271,6 +271,15 @@ OPS = [
             Form(args=(("weight", "Tensor"), ("x1", "Tensor"), ("x2", "Tensor")), results=("out",), diff=("weight", "x1", "x2"), saved=("weight", "x1", "x2"), like="numpy.sum(numpy.expand_dims(weight, -1) * (numpy.expand_dims(x1, -2) - numpy.expand_dims(x2, -3)), axis=-2)", kind="expr"),
         ],
     ),
+    Op(
+        name="weighted_picks",
+        home="internal",
+        dtypes=("f16", "bf16", "f32", "f64"),
+        cases=({"input": {"shape": (2, 3)}, "index": {"values": ((0, 2), (1, -1))}, "weights": {"shape": (2, 2)}},),
+        forms=[
+            Form(args=(("input", "Tensor"), ("index", "Tensor"), ("weights", "Tensor")), results=("out",), diff=("input", "weights"), saved=("input", "index", "weights"), tests="tests/ops/test_resample.py"),
+        ],
+    ),
 ]
 
 

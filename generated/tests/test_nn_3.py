@@ -293,7 +293,7 @@ OPS = [
     Op(
         name="pdist",
         dtypes=("f32", "f64"),
-        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (4, 3)}, "p": 1.0}),
+        cases=({"input": {"shape": (4, 3)}}, {"input": {"shape": (4, 3)}, "p": 1.0}, {"input": {"shape": (4, 3)}, "p": 3.0}),
         forms=[
             Form(args=(("input", "Tensor"), ("p", "float", 2.0)), results=("out",), diff=("input",), like="numpy.array([numpy.linalg.norm(input[i] - input[j], p) for i in range(len(input)) for j in range(i + 1, len(input))])", kind="expr"),
         ],

@@ -150,6 +150,25 @@ PyObject* gelu_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   return gelu_call(nullptr, args, nargs, kwnames);
 }
 
+// grid_weights
+constexpr Param kGridWeightsSpecParams[] = {
+    {"place", Kind::Tensor},
+    {"width", Kind::Int},
+};
+const Spec kGridWeightsSpec{"grid_weights", "grid_weights(Tensor place, int width) -> Tensor out", kGridWeightsSpecParams};
+
+PyObject* grid_weights_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_weights", [&]() -> PyObject* {
+    const Spec& spec = kGridWeightsSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_weights(to_tensor(spec, a, 0).ref(), to_int(spec, a, 1))), spec, a);
+  });
+}
+PyObject* grid_weights_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_weights_call(nullptr, args, nargs, kwnames);
+}
+
 // hermite_polynomial_h
 constexpr Param kHermitePolynomialHSpecParams[] = {
     {"x", Kind::Tensor},
@@ -611,27 +630,6 @@ PyObject* polygamma_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
   return polygamma_call(nullptr, args, nargs, kwnames);
 }
 
-// positive
-constexpr Param kPositiveSpecParams[] = {
-    {"input", Kind::Tensor},
-};
-const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
-
-PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("positive", [&]() -> PyObject* {
-    const Spec& spec = kPositiveSpec;
-    Slots<1> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
-  });
-}
-PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return positive_call(nullptr, args, nargs, kwnames);
-}
-PyObject* positive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return positive_call(self, args, nargs, kwnames);
-}
-
 PyMethodDef functions_top[] = {
     {"expand_as", fast(expand_as_function), METH_FASTCALL | METH_KEYWORDS,
      "expand_as(input, other)\n"
@@ -702,14 +700,6 @@ PyMethodDef functions_top[] = {
      "Args:\n"
      "  n: int\n"
      "  input: Tensor"},
-    {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
-     "positive(input)\n"
-     "--\n"
-     "\n"
-     "The tensor itself, as unary plus gives it.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
     {},
 };
 
@@ -732,6 +722,16 @@ PyMethodDef functions_internal[] = {
      "Args:\n"
      "  input: Tensor\n"
      "  dim: int"},
+    {"grid_weights", fast(grid_weights_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_weights(place, width)\n"
+     "--\n"
+     "\n"
+     "Weights of the neighbours of places, which lie so far behind the first one, by the linear or\n"
+     "the cubic rule.\n"
+     "\n"
+     "Args:\n"
+     "  place: Tensor\n"
+     "  width: int"},
     {"linalg_diagonal", fast(linalg_diagonal_function), METH_FASTCALL | METH_KEYWORDS,
      "linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)\n"
      "--\n"
@@ -1019,14 +1019,6 @@ PyMethodDef methods[] = {
      "\n"
      "Logarithm of the multivariate gamma function of dimension p. In place: self is overwritten\n"
      "and returned."},
-    {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
-     "positive($self)\n"
-     "--\n"
-     "\n"
-     "The tensor itself, as unary plus gives it.\n"
-     "\n"
-     "Args:\n"
-     "  input: Tensor"},
     {},
 };
 }  // namespace

@@ -6,6 +6,27 @@
 namespace tp::python {
 namespace {
 
+// positive
+constexpr Param kPositiveSpecParams[] = {
+    {"input", Kind::Tensor},
+};
+const Spec kPositiveSpec{"positive", "positive(Tensor input) -> Tensor out", kPositiveSpecParams};
+
+PyObject* positive_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("positive", [&]() -> PyObject* {
+    const Spec& spec = kPositiveSpec;
+    Slots<1> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::positive(to_tensor(spec, a, 0).ref())), spec, a);
+  });
+}
+PyObject* positive_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(nullptr, args, nargs, kwnames);
+}
+PyObject* positive_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return positive_call(self, args, nargs, kwnames);
+}
+
 // prod_others
 constexpr Param kProdOthersSpecParams[] = {
     {"input", Kind::Tensor},
@@ -611,6 +632,14 @@ PyObject* where_holds_method(PyObject* self, PyObject* const* args, Py_ssize_t n
 }
 
 PyMethodDef functions_top[] = {
+    {"positive", fast(positive_function), METH_FASTCALL | METH_KEYWORDS,
+     "positive(input)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"ravel", fast(ravel_function), METH_FASTCALL | METH_KEYWORDS,
      "ravel(input)\n"
      "--\n"
@@ -921,6 +950,14 @@ PyMethodDef functions_special[] = {
 };
 
 PyMethodDef methods[] = {
+    {"positive", fast(positive_method), METH_FASTCALL | METH_KEYWORDS,
+     "positive($self)\n"
+     "--\n"
+     "\n"
+     "The tensor itself, as unary plus gives it.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor"},
     {"ravel", fast(ravel_method), METH_FASTCALL | METH_KEYWORDS,
      "ravel($self)\n"
      "--\n"

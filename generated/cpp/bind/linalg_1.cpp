@@ -616,6 +616,25 @@ PyObject* distance_pairs_function(PyObject*, PyObject* const* args, Py_ssize_t n
   return distance_pairs_call(nullptr, args, nargs, kwnames);
 }
 
+// distances_among
+constexpr Param kDistancesAmongSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"p", Kind::Float},
+};
+const Spec kDistancesAmongSpec{"distances_among", "distances_among(Tensor input, float p) -> Tensor out", kDistancesAmongSpecParams};
+
+PyObject* distances_among_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("distances_among", [&]() -> PyObject* {
+    const Spec& spec = kDistancesAmongSpec;
+    Slots<2> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::distances_among(to_tensor(spec, a, 0).ref(), to_double(spec, a, 1))), spec, a);
+  });
+}
+PyObject* distances_among_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return distances_among_call(nullptr, args, nargs, kwnames);
+}
+
 // dot
 constexpr Param kDotSpecParams[] = {
     {"input", Kind::Tensor},
@@ -645,6 +664,28 @@ PyObject* dot_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 const PythonOp einsum_python{"einsum", "tensorplay._composed.contract", "einsum", {}};
 PyObject* einsum_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return call_python(einsum_python, nullptr, args, nargs, kwnames);
+}
+
+// grid_neighbours
+constexpr Param kGridNeighboursSpecParams[] = {
+    {"low", Kind::Tensor},
+    {"space", Kind::IntList},
+    {"width", Kind::Int},
+    {"padding", Kind::Int},
+    {"align_corners", Kind::Bool},
+};
+const Spec kGridNeighboursSpec{"grid_neighbours", "grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out", kGridNeighboursSpecParams};
+
+PyObject* grid_neighbours_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("grid_neighbours", [&]() -> PyObject* {
+    const Spec& spec = kGridNeighboursSpec;
+    Slots<5> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::grid_neighbours(to_tensor(spec, a, 0).ref(), to_dims(spec, a, 1), to_int(spec, a, 2), to_int(spec, a, 3), to_bool(spec, a, 4))), spec, a);
+  });
+}
+PyObject* grid_neighbours_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return grid_neighbours_call(nullptr, args, nargs, kwnames);
 }
 
 // householder_product
@@ -714,29 +755,6 @@ PyObject* inv_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
 }
 PyObject* inv_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return inv_call(self, args, nargs, kwnames);
-}
-
-// inv_ex
-constexpr Param kInvExSpecParams[] = {
-    {"A", Kind::Tensor},
-    {"check_errors", Kind::Bool, true, true},
-    {"out", Kind::Any, true, true},
-};
-const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
-constexpr const char* kInvExResultFields[] = {"inverse", "info"};
-const ResultType kInvExResult{"inv_ex", kInvExResultFields};
-
-PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded("inv_ex", [&]() -> PyObject* {
-    const Spec& spec = kInvExSpec;
-    Slots<3> a;
-    parse(spec, a, self, args, nargs, kwnames);
-    if (a.given(2)) return written_out(spec.op, wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
-    return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
-  });
-}
-PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return inv_ex_call(nullptr, args, nargs, kwnames);
 }
 
 PyMethodDef functions_top[] = {
@@ -1077,6 +1095,30 @@ PyMethodDef functions_internal[] = {
      "Derivative:\n"
      "  gradient of x1 = sum_to(where(p == 2, weighted_differences(where(out == 0, 0, g / out), x1, x2), sum(distance_slope(g, x1, x2, out, p), (-2,))), shape(x1))\n"
      "  gradient of x2 = sum_to(where(p == 2, weighted_differences(mT(where(out == 0, 0, g / out)), x2, x1), -sum(distance_slope(g, x1, x2, out, p), (-3,))), shape(x2))"},
+    {"distances_among", fast(distances_among_function), METH_FASTCALL | METH_KEYWORDS,
+     "distances_among(input, p)\n"
+     "--\n"
+     "\n"
+     "Distances of order 1, 2 or infinity of all rows among themselves.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  p: float\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = where(p == 2, weighted_differences(where(out == 0, 0, (g + mT(g)) / out), input, input), sum(distance_slope(g + mT(g), input, input, out, p), (-2,)))"},
+    {"grid_neighbours", fast(grid_neighbours_function), METH_FASTCALL | METH_KEYWORDS,
+     "grid_neighbours(low, space, width, padding, align_corners)\n"
+     "--\n"
+     "\n"
+     "Positions of the neighbours of places among the elements of space, -1 for those outside.\n"
+     "\n"
+     "Args:\n"
+     "  low: Tensor\n"
+     "  space: list of int\n"
+     "  width: int\n"
+     "  padding: int\n"
+     "  align_corners: bool"},
     {},
 };
 
@@ -1140,16 +1182,6 @@ PyMethodDef functions_linalg[] = {
      "  gradient of A = -matmul(mH(out), matmul(g, mH(out)))\n"
      "\n"
      "Reference: Giles 2008, section 2.2.3"},
-    {"inv_ex", fast(inv_ex_function), METH_FASTCALL | METH_KEYWORDS,
-     "inv_ex(A, *, check_errors=False)\n"
-     "--\n"
-     "\n"
-     "Inverse of square matrices without an error where there is none; info counts where\n"
-     "elimination stopped.\n"
-     "\n"
-     "Args:\n"
-     "  A: Tensor\n"
-     "  check_errors: bool, default False"},
     {},
 };
 

@@ -6,6 +6,29 @@
 namespace tp::python {
 namespace {
 
+// inv_ex
+constexpr Param kInvExSpecParams[] = {
+    {"A", Kind::Tensor},
+    {"check_errors", Kind::Bool, true, true},
+    {"out", Kind::Any, true, true},
+};
+const Spec kInvExSpec{"inv_ex", "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", kInvExSpecParams};
+constexpr const char* kInvExResultFields[] = {"inverse", "info"};
+const ResultType kInvExResult{"inv_ex", kInvExResultFields};
+
+PyObject* inv_ex_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("inv_ex", [&]() -> PyObject* {
+    const Spec& spec = kInvExSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    if (a.given(2)) return written_out(spec.op, wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), a[2]);
+    return kept(wrap_named(kInvExResult, ops::inv_ex(to_tensor(spec, a, 0).ref(), to_bool(spec, a, 1, false))), spec, a);
+  });
+}
+PyObject* inv_ex_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return inv_ex_call(nullptr, args, nargs, kwnames);
+}
+
 // inv_ex_core
 constexpr Param kInvExCoreSpecParams[] = {
     {"A", Kind::Tensor},
@@ -1026,6 +1049,16 @@ PyMethodDef functions_linalg[] = {
      "Args:\n"
      "  A: Tensor\n"
      "  UPLO: str, default 'L'"},
+    {"inv_ex", fast(inv_ex_function), METH_FASTCALL | METH_KEYWORDS,
+     "inv_ex(A, *, check_errors=False)\n"
+     "--\n"
+     "\n"
+     "Inverse of square matrices without an error where there is none; info counts where\n"
+     "elimination stopped.\n"
+     "\n"
+     "Args:\n"
+     "  A: Tensor\n"
+     "  check_errors: bool, default False"},
     {"ldl_factor", fast(ldl_factor_function), METH_FASTCALL | METH_KEYWORDS,
      "ldl_factor(A, *, hermitian=False)\n"
      "--\n"

@@ -650,6 +650,26 @@ PyObject* weighted_differences_function(PyObject*, PyObject* const* args, Py_ssi
   return weighted_differences_call(nullptr, args, nargs, kwnames);
 }
 
+// weighted_picks
+constexpr Param kWeightedPicksSpecParams[] = {
+    {"input", Kind::Tensor},
+    {"index", Kind::Tensor},
+    {"weights", Kind::Tensor},
+};
+const Spec kWeightedPicksSpec{"weighted_picks", "weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out", kWeightedPicksSpecParams};
+
+PyObject* weighted_picks_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return guarded("weighted_picks", [&]() -> PyObject* {
+    const Spec& spec = kWeightedPicksSpec;
+    Slots<3> a;
+    parse(spec, a, self, args, nargs, kwnames);
+    return kept(wrap(ops::weighted_picks(to_tensor(spec, a, 0).ref(), to_tensor(spec, a, 1).ref(), to_tensor(spec, a, 2).ref())), spec, a);
+  });
+}
+PyObject* weighted_picks_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return weighted_picks_call(nullptr, args, nargs, kwnames);
+}
+
 PyObject* matmul_operator_matmul(PyObject* left, PyObject* right) {
   return guarded("matmul", [&]() -> PyObject* {
     OperandArg a = operator_operand(left), b = operator_operand(right);
@@ -897,6 +917,20 @@ PyMethodDef functions_internal[] = {
      "  gradient of weight = sum_to(sum(unsqueeze(g, -2) * (unsqueeze(x1, -2) - unsqueeze(x2, -3)), (-1,)), shape(weight))\n"
      "  gradient of x1 = sum_to(g * sum(weight, (-1,), True), shape(x1))\n"
      "  gradient of x2 = sum_to(-matmul(mT(weight), g), shape(x2))"},
+    {"weighted_picks", fast(weighted_picks_function), METH_FASTCALL | METH_KEYWORDS,
+     "weighted_picks(input, index, weights)\n"
+     "--\n"
+     "\n"
+     "Weighted sums of the elements that an index names in every row; index -1 reads a zero.\n"
+     "\n"
+     "Args:\n"
+     "  input: Tensor\n"
+     "  index: Tensor\n"
+     "  weights: Tensor\n"
+     "\n"
+     "Derivative:\n"
+     "  gradient of input = sum_to(scatter_add(zeros(joined(first_sizes(shape(g), -1), (size(input, -1),)), dtype(g)), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1), flatten(where(unsqueeze(index, -3) < 0, 0, unsqueeze(g, -1) * unsqueeze(weights, -3)), -2, -1)), shape(input))\n"
+     "  gradient of weights = sum_to(sum(unsqueeze(g, -1) * where(unsqueeze(index, -3) < 0, 0, reshape(gather(expand(input, joined(first_sizes(shape(g), -1), (size(input, -1),))), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1)), joined(shape(g), (size(index, -1),)))), (-3,)), shape(weights))"},
     {},
 };
 

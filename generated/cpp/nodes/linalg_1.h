@@ -179,6 +179,23 @@ class DistancePairsBackward final : public FuncOp<DistancePairsBackward, 2, 3> {
   TP_NODE_DISPOSE(DistancePairsBackward)
 };
 
+// distances_among(Tensor input, float p) -> Tensor out
+class DistancesAmongBackward final : public FuncOp<DistancesAmongBackward, 1, 2> {
+ public:
+  static constexpr OpSchema schema_v1{"distances_among", "distances_among(Tensor input, float p) -> Tensor out", 1,
+      Amp::Keep, true};
+  static constexpr const char* kName = "DistancesAmongBackward";
+  static constexpr std::array<const char*, 2> kSavedNames{"input", "out"};
+  static constexpr std::array<std::int8_t, 2> kSavedInput{0, -1};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+  double p_ = 0;
+
+ protected:
+  TP_NODE_DISPOSE(DistancesAmongBackward)
+};
+
 // dot(Tensor input, Tensor tensor) -> Tensor out
 class DotBackward final : public FuncOp<DotBackward, 2, 2> {
  public:

@@ -111,4 +111,19 @@ class WeightedDifferencesBackward final : public FuncOp<WeightedDifferencesBackw
   TP_NODE_DISPOSE(WeightedDifferencesBackward)
 };
 
+// weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out
+class WeightedPicksBackward final : public FuncOp<WeightedPicksBackward, 3, 3> {
+ public:
+  static constexpr OpSchema schema_v1{"weighted_picks",
+      "weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out", 1, Amp::Keep, true};
+  static constexpr const char* kName = "WeightedPicksBackward";
+  static constexpr std::array<const char*, 3> kSavedNames{"input", "index", "weights"};
+  static constexpr std::array<std::int8_t, 3> kSavedInput{0, 1, 2};
+  GradVec apply(std::span<Storage> grad_outputs) override;
+  TP_COLD GraphGradVec apply_for_graph(std::span<const TensorRef> grad_outputs) override;
+
+ protected:
+  TP_NODE_DISPOSE(WeightedPicksBackward)
+};
+
 }  // namespace tp::ops

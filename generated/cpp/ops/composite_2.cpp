@@ -12,6 +12,8 @@ namespace tp {
 namespace ops {
 
 // Of other shards.
+Storage abs(const Storage& input);
+TensorRef abs(const TensorRef& input);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage make_arange(const Scalar& end, std::optional<Dtype> dtype);
@@ -23,6 +25,8 @@ Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
 TensorRef conj(const TensorRef& input);
+Storage cubic_weight(const Storage& input);
+TensorRef cubic_weight(const TensorRef& input);
 Storage cumprod(const Storage& input, std::int64_t dim, std::optional<Dtype> dtype);
 TensorRef cumprod(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
@@ -42,6 +46,7 @@ Storage gelu_erf(const Storage& input);
 TensorRef gelu_erf(const TensorRef& input);
 Storage gelu_tanh(const Storage& input);
 TensorRef gelu_tanh(const TensorRef& input);
+Storage make_grid_corners(std::int64_t n, std::int64_t width);
 Storage hermite_h(const Storage& x, const Storage& degree, std::int64_t order);
 TensorRef hermite_h(const TensorRef& x, const TensorRef& degree, std::int64_t order);
 Storage hermite_he(const Storage& x, const Storage& degree, std::int64_t order);
@@ -228,6 +233,39 @@ Storage gelu(const Storage& input, std::string_view approximate) {
 }
 TensorRef gelu(const TensorRef& input, std::string_view approximate) {
   return gelu_compose<TensorRef>(input, approximate);
+}
+
+// grid_weights(Tensor place, int width) -> Tensor out
+//   away = unsqueeze(place, -1) - reshape(cast(grid_corners(1, 2) if width == 2 else grid_corners(1, 4) + 1, dtype(place)), (1, 1, 1, -1))
+//   each = 1 - abs(away) if width == 2 else cubic_weight(away)
+//   plane = flatten(unsqueeze(select(each, 2, 0), -1) * unsqueeze(select(each, 2, 1), -2), -2, -1)
+//   out = plane if size(place, -1) == 2 else flatten(unsqueeze(plane, -1) * unsqueeze(select(each, 2, 2), -2), -2, -1)
+
+namespace {
+constexpr OpSchema kGridWeightsSchema{"grid_weights", "grid_weights(Tensor place, int width) -> Tensor out", 1,
+    Amp::Keep, true};
+
+template <class V>
+V grid_weights_compose(const V& place, std::int64_t width) {
+  const auto away = sub(unsqueeze(place, std::int64_t(-1)), reshape(cast((width == std::int64_t(2)
+      ? lift<V>(make_grid_corners(std::int64_t(1), std::int64_t(2))) : add(lift<V>(make_grid_corners(std::int64_t(1),
+      std::int64_t(4))), number<V>(Scalar(std::int64_t(1))), Scalar(1))), dtype(place)), Dims{std::int64_t(1),
+      std::int64_t(1), std::int64_t(1), std::int64_t(-1)}), Scalar(1));
+  const auto each = (width == std::int64_t(2) ? sub(number<V>(Scalar(std::int64_t(1))), abs(away), Scalar(1))
+      : cubic_weight(away));
+  const auto plane = flatten(mul(unsqueeze(select(each, std::int64_t(2), std::int64_t(0)), std::int64_t(-1)),
+      unsqueeze(select(each, std::int64_t(2), std::int64_t(1)), std::int64_t(-2))), std::int64_t(-2), std::int64_t(-1));
+  return (size(place, std::int64_t(-1)) == std::int64_t(2) ? V(plane) : flatten(mul(unsqueeze(plane, std::int64_t(-1)),
+      unsqueeze(select(each, std::int64_t(2), std::int64_t(2)), std::int64_t(-2))), std::int64_t(-2),
+      std::int64_t(-1)));
+}
+}  // namespace
+
+Storage grid_weights(const Storage& place, std::int64_t width) {
+  return on_tensors([&] { return grid_weights(tensors_of(place), width); });
+}
+TensorRef grid_weights(const TensorRef& place, std::int64_t width) {
+  return grid_weights_compose<TensorRef>(place, width);
 }
 
 // hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
@@ -748,19 +786,6 @@ V polygamma_compose(std::int64_t n, const V& input) { return polygamma_of(input,
 
 Storage polygamma(std::int64_t n, const Storage& input) { return polygamma_compose<Storage>(n, input); }
 TensorRef polygamma(std::int64_t n, const TensorRef& input) { return polygamma_compose<TensorRef>(n, input); }
-
-// positive(Tensor input) -> Tensor out
-//   out = input
-
-namespace {
-constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
-
-template <class V>
-V positive_compose(const V& input) { return input; }
-}  // namespace
-
-Storage positive(const Storage& input) { return on_tensors([&] { return positive(tensors_of(input)); }); }
-TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
 
 }  // namespace ops
 }  // namespace tp

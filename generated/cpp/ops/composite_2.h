@@ -33,6 +33,10 @@ TP_API TensorRef flipud(const TensorRef& input);
 TP_API Storage gelu(const Storage& input, std::string_view approximate);
 TP_API TensorRef gelu(const TensorRef& input, std::string_view approximate);
 
+// grid_weights(Tensor place, int width) -> Tensor out
+TP_API Storage grid_weights(const Storage& place, std::int64_t width);
+TP_API TensorRef grid_weights(const TensorRef& place, std::int64_t width);
+
 // hermite_polynomial_h(Tensor x, Tensor|Scalar n) -> Tensor out
 TP_API Storage hermite_polynomial_h(const Storage& x, const Storage& n);
 TP_API TensorRef hermite_polynomial_h(const TensorRef& x, const TensorRef& n);
@@ -128,9 +132,5 @@ TP_API TensorRef pinv_backward(const TensorRef& grad, const TensorRef& A, const 
 // polygamma(int n, Tensor input) -> Tensor out
 TP_API Storage polygamma(std::int64_t n, const Storage& input);
 TP_API TensorRef polygamma(std::int64_t n, const TensorRef& input);
-
-// positive(Tensor input) -> Tensor out
-TP_API Storage positive(const Storage& input);
-TP_API TensorRef positive(const TensorRef& input);
 
 }  // namespace tp::ops

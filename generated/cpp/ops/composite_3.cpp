@@ -121,6 +121,19 @@ TensorRef where(const TensorRef& condition, const TensorRef& input, const Tensor
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
+// positive(Tensor input) -> Tensor out
+//   out = input
+
+namespace {
+constexpr OpSchema kPositiveSchema{"positive", "positive(Tensor input) -> Tensor out", 1, Amp::Keep, true};
+
+template <class V>
+V positive_compose(const V& input) { return input; }
+}  // namespace
+
+Storage positive(const Storage& input) { return on_tensors([&] { return positive(tensors_of(input)); }); }
+TensorRef positive(const TensorRef& input) { return positive_compose<TensorRef>(input); }
+
 // prod_others(Tensor input, int? dim) -> Tensor out
 //   out = reshape(exclusive_prod(reshape(input, (-1,)), 0), shape(input)) if dim == None else exclusive_prod(input, dim)
 

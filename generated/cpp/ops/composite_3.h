@@ -5,6 +5,10 @@
 
 namespace tp::ops {
 
+// positive(Tensor input) -> Tensor out
+TP_API Storage positive(const Storage& input);
+TP_API TensorRef positive(const TensorRef& input);
+
 // prod_others(Tensor input, int? dim) -> Tensor out
 TP_API Storage prod_others(const Storage& input, std::optional<std::int64_t> dim);
 TP_API TensorRef prod_others(const TensorRef& input, std::optional<std::int64_t> dim);

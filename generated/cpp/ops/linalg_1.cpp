@@ -9,6 +9,7 @@
 #include "kernels/distance.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
+#include "kernels/resample.h"
 
 namespace tp {
 
@@ -1513,6 +1514,78 @@ GraphGradVec DistancePairsBackward::apply_for_graph(std::span<const TensorRef> g
   return grads;
 }
 
+// distances_among(Tensor input, float p) -> Tensor out
+//   vjp input = where(p == 2, weighted_differences(where(out == 0, 0, (g + mT(g)) / out), input, input), sum(distance_slope(g + mT(g), input, input, out, p), (-2,)))
+//   saves: input, out, p
+
+namespace {
+
+template <class V>
+V distances_among_vjp_input(const V& g, const V& out, const V& input, double p) {
+  return (p == std::int64_t(2) ? weighted_differences(where(eq(out, number<V>(Scalar(std::int64_t(0)))),
+      number<V>(Scalar(std::int64_t(0))), div(add(g, mT(g), Scalar(1)), out)), input, input)
+      : sum(distance_slope(add(g, mT(g), Scalar(1)), input, input, out, p), Dims{std::int64_t(-2)}, false,
+      std::nullopt));
+}
+
+TP_COLD TensorRef distances_among_batched(const TensorRef& input, double p) {
+  const batch::Leading in(DistancesAmongBackward::schema_v1, {input});
+  in.need_rank(2, "input");
+  return in.wrap(ops::distances_among(in[0], p));
+}
+
+TP_COLD void distances_among_set_tangent(const TensorRef& out, const TensorRef& input, double p) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(distances_among_vjp_input<TensorRef>(g, wiring::primal(out), wiring::primal(input),
+        p), input->sizes(), input->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage distances_among(const Storage& input, double p) {
+  check_dtype(DistancesAmongBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::distances_among(DistancesAmongBackward::schema_v1, input, p);
+}
+TensorRef distances_among(const TensorRef& input, double p) {
+  if (TP_UNLIKELY(batch::any(input)))
+    return distances_among_batched(input, p);
+  TensorRef out = wiring::result_of([&] { return distances_among(input->storage(), p); });
+  if (wiring::records(input)) {
+    auto node = make_node<DistancesAmongBackward>();
+    DistancesAmongBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.p_ = p;
+    back.save(0, input);
+    wiring::attach(out, std::move(node));
+    back.save(1, out);
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input}))
+    wiring::each_level({&input}, {}, [&] { distances_among_set_tangent(out, input, p); });
+  return out;
+}
+GradVec DistancesAmongBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(1);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], distances_among_vjp_input<Storage>(g, saved(1), saved(0), p_), input_shape(0), input_dtype(0));
+  return grads;
+}
+GraphGradVec DistancesAmongBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(1);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], distances_among_vjp_input<TensorRef>(g, saved_tensor(1), saved_tensor(0), p_), input_shape(0),
+        input_dtype(0));
+  return grads;
+}
+
 // dot(Tensor input, Tensor tensor) -> Tensor out
 //   vjp input = g * conj(tensor)
 //   vjp tensor = g * conj(input)
@@ -1584,6 +1657,34 @@ GraphGradVec DotBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 1))
     fit_into(grads[1], dot_vjp_tensor<TensorRef>(g, saved_tensor(0)), input_shape(1), input_dtype(1));
   return grads;
+}
+
+// grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out
+
+namespace {
+constexpr OpSchema kGridNeighboursSchema{"grid_neighbours",
+    "grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out", 1,
+    Amp::Keep, true};
+
+TP_COLD TensorRef grid_neighbours_batched(const TensorRef& low, const Dims& space, std::int64_t width,
+    std::int64_t padding, bool align_corners) {
+  const batch::Leading in(kGridNeighboursSchema, {low});
+  in.need_rank(2, "low");
+  return in.wrap(ops::grid_neighbours(in[0], space, width, padding, align_corners));
+}
+}  // namespace
+
+Storage grid_neighbours(const Storage& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners) {
+  return kernels::grid_neighbours(kGridNeighboursSchema, low, space, width, padding, align_corners);
+}
+TensorRef grid_neighbours(const TensorRef& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners) {
+  if (TP_UNLIKELY(batch::any(low)))
+    return grid_neighbours_batched(low, space, width, padding, align_corners);
+  TensorRef out = wiring::result_of([&] { return grid_neighbours(low->storage(), space, width, padding, align_corners);
+      });
+  return out;
 }
 
 // householder_product(Tensor input, Tensor tau) -> Tensor out
@@ -1706,32 +1807,6 @@ GraphGradVec InvBackward::apply_for_graph(std::span<const TensorRef> grad_output
   if (needs(*this, 0))
     fit_into(grads[0], inv_vjp_A<TensorRef>(g, saved_tensor(0)), input_shape(0), input_dtype(0));
   return grads;
-}
-
-// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
-//   r = inv_ex_core(A)
-//   inverse = r[0]
-//   info = checked_info(r[1], check_errors, "inv_ex", "singular")
-
-namespace {
-constexpr OpSchema kInvExSchema{"inv_ex",
-    "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", 1, Amp::Keep, true};
-
-template <class V>
-std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
-  const auto r = inv_ex_core(A);
-  const auto inverse = std::get<0>(r);
-  const auto info = checked_info(std::get<1>(r), check_errors, std::string_view("inv_ex"),
-      std::string_view("singular"));
-  return {inverse, info};
-}
-}  // namespace
-
-std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
-  return on_tensors([&] { return inv_ex(tensors_of(A), check_errors); });
-}
-std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
-  return inv_ex_compose<TensorRef>(A, check_errors);
 }
 
 }  // namespace ops

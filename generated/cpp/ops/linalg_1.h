@@ -128,9 +128,19 @@ TP_API TensorRef det(const TensorRef& A);
 TP_API Storage distance_pairs(const Storage& x1, const Storage& x2, double p);
 TP_API TensorRef distance_pairs(const TensorRef& x1, const TensorRef& x2, double p);
 
+// distances_among(Tensor input, float p) -> Tensor out
+TP_API Storage distances_among(const Storage& input, double p);
+TP_API TensorRef distances_among(const TensorRef& input, double p);
+
 // dot(Tensor input, Tensor tensor) -> Tensor out
 TP_API Storage dot(const Storage& input, const Storage& tensor);
 TP_API TensorRef dot(const TensorRef& input, const TensorRef& tensor);
+
+// grid_neighbours(Tensor low, int[] space, int width, int padding, bool align_corners) -> Tensor<i64> out
+TP_API Storage grid_neighbours(const Storage& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
+TP_API TensorRef grid_neighbours(const TensorRef& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
 
 // householder_product(Tensor input, Tensor tau) -> Tensor out
 TP_API Storage householder_product(const Storage& input, const Storage& tau);
@@ -143,9 +153,5 @@ TP_API TensorRef inner(const TensorRef& input, const TensorRef& other);
 // inv(Tensor A) -> Tensor out
 TP_API Storage inv(const Storage& A);
 TP_API TensorRef inv(const TensorRef& A);
-
-// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
-TP_API std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors);
-TP_API std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors);
 
 }  // namespace tp::ops

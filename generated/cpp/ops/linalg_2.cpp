@@ -102,6 +102,32 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 
+// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
+//   r = inv_ex_core(A)
+//   inverse = r[0]
+//   info = checked_info(r[1], check_errors, "inv_ex", "singular")
+
+namespace {
+constexpr OpSchema kInvExSchema{"inv_ex",
+    "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", 1, Amp::Keep, true};
+
+template <class V>
+std::array<V, 2> inv_ex_compose(const V& A, bool check_errors) {
+  const auto r = inv_ex_core(A);
+  const auto inverse = std::get<0>(r);
+  const auto info = checked_info(std::get<1>(r), check_errors, std::string_view("inv_ex"),
+      std::string_view("singular"));
+  return {inverse, info};
+}
+}  // namespace
+
+std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors) {
+  return on_tensors([&] { return inv_ex(tensors_of(A), check_errors); });
+}
+std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors) {
+  return inv_ex_compose<TensorRef>(A, check_errors);
+}
+
 // inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
 //   vjp A = -matmul(mH(inverse), matmul(g_inverse, mH(inverse)))
 //   saves: inverse

@@ -5,6 +5,10 @@
 
 namespace tp::ops {
 
+// inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
+TP_API std::array<Storage, 2> inv_ex(const Storage& A, bool check_errors);
+TP_API std::array<TensorRef, 2> inv_ex(const TensorRef& A, bool check_errors);
+
 // inv_ex_core(Tensor A) -> (Tensor inverse, Tensor info)
 TP_API std::array<Storage, 2> inv_ex_core(const Storage& A);
 TP_API std::array<TensorRef, 2> inv_ex_core(const TensorRef& A);

@@ -9,6 +9,7 @@
 #include "kernels/distance.h"
 #include "kernels/linalg.h"
 #include "kernels/matmul.h"
+#include "kernels/resample.h"
 #include "ops/recursion.h"
 
 namespace tp {
@@ -26,6 +27,8 @@ Storage amin(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef amin(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage checked_info(const Storage& info, bool check, std::string_view caller, std::string_view what);
 TensorRef checked_info(const TensorRef& info, bool check, std::string_view caller, std::string_view what);
+Storage clamp_min(const Storage& input, const Storage& min);
+TensorRef clamp_min(const TensorRef& input, const TensorRef& min);
 Storage clone(const Storage& input);
 TensorRef clone(const TensorRef& input);
 Storage conj(const Storage& input);
@@ -34,9 +37,15 @@ Storage diagonal(const Storage& input, std::int64_t offset, std::int64_t dim1, s
 TensorRef diagonal(const TensorRef& input, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 Storage dot(const Storage& input, const Storage& tensor);
 TensorRef dot(const TensorRef& input, const TensorRef& tensor);
+Storage expand(const Storage& input, const Dims& size);
+TensorRef expand(const TensorRef& input, const Dims& size);
 Storage make_eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype);
+Storage flatten(const Storage& input, std::int64_t start_dim, std::int64_t end_dim);
+TensorRef flatten(const TensorRef& input, std::int64_t start_dim, std::int64_t end_dim);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
+Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
+TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
 Storage inv(const Storage& A);
 TensorRef inv(const TensorRef& A);
 Storage linalg_lu_solve(const Storage& LU, const Storage& pivots, const Storage& B, bool left, bool adjoint);
@@ -53,6 +62,8 @@ Storage linalg_svdvals(const Storage& A);
 TensorRef linalg_svdvals(const TensorRef& A);
 Storage linalg_vander(const Storage& x, std::optional<std::int64_t> N);
 TensorRef linalg_vander(const TensorRef& x, std::optional<std::int64_t> N);
+Storage lt(const Storage& input, const Storage& other);
+TensorRef lt(const TensorRef& input, const TensorRef& other);
 std::array<Storage, 3> lu_core(const Storage& A, bool pivot);
 std::array<TensorRef, 3> lu_core(const TensorRef& A, bool pivot);
 Storage lu_permutation(const Storage& pivots, std::int64_t n, Dtype dtype);
@@ -77,6 +88,8 @@ Storage rank_of(const Storage& A, double atol, double rtol, bool hermitian);
 TensorRef rank_of(const TensorRef& A, double atol, double rtol, bool hermitian);
 Storage reshape(const Storage& input, const Dims& shape);
 TensorRef reshape(const TensorRef& input, const Dims& shape);
+Storage scatter_add(const Storage& input, std::int64_t dim, const Storage& index, const Storage& src);
+TensorRef scatter_add(const TensorRef& input, std::int64_t dim, const TensorRef& index, const TensorRef& src);
 Storage slogdet_backward(const Storage& g_sign, const Storage& g_log, const Storage& A, const Storage& sign);
 TensorRef slogdet_backward(const TensorRef& g_sign, const TensorRef& g_log, const TensorRef& A, const TensorRef& sign);
 Storage squeeze(const Storage& input, const std::optional<Dims>& dim);
@@ -94,6 +107,8 @@ TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage vector_norm(const Storage& input, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim, bool keepdim,
     std::optional<Dtype> dtype);
+Storage where(const Storage& condition, const Storage& input, const Storage& other);
+TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage zeros_like(const Storage& input, std::optional<Dtype> dtype);
 TensorRef zeros_like(const TensorRef& input, std::optional<Dtype> dtype);
 
@@ -1186,6 +1201,105 @@ GraphGradVec WeightedDifferencesBackward::apply_for_graph(std::span<const Tensor
   if (needs(*this, 2))
     fit_into(grads[2], weighted_differences_vjp_x2<TensorRef>(g, saved_tensor(0), input_shape(2)), input_shape(2),
         input_dtype(2));
+  return grads;
+}
+
+// weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out
+//   vjp input = sum_to(scatter_add(zeros(joined(first_sizes(shape(g), -1), (size(input, -1),)), dtype(g)), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1), flatten(where(unsqueeze(index, -3) < 0, 0, unsqueeze(g, -1) * unsqueeze(weights, -3)), -2, -1)), shape(input))
+//   vjp weights = sum_to(sum(unsqueeze(g, -1) * where(unsqueeze(index, -3) < 0, 0, reshape(gather(expand(input, joined(first_sizes(shape(g), -1), (size(input, -1),))), -1, flatten(expand(unsqueeze(clamp_min(index, 0), -3), joined(shape(g), (size(index, -1),))), -2, -1)), joined(shape(g), (size(index, -1),)))), (-3,)), shape(weights))
+//   saves: input, index, weights
+
+namespace {
+
+template <class V>
+V weighted_picks_vjp_input(const V& g, const V& index, const V& weights, const Shape& input_shape) {
+  return sum_to(scatter_add(zeros<V>(joined(first_sizes(shape(g), std::int64_t(-1)), Dims{size(input_shape,
+      std::int64_t(-1))}), dtype(g)), std::int64_t(-1), flatten(expand(unsqueeze(clamp_min(index,
+      number<V>(Scalar(std::int64_t(0)))), std::int64_t(-3)), joined(shape(g), Dims{size(index, std::int64_t(-1))})),
+      std::int64_t(-2), std::int64_t(-1)), flatten(where(lt(unsqueeze(index, std::int64_t(-3)),
+      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), mul(unsqueeze(g, std::int64_t(-1)),
+      unsqueeze(weights, std::int64_t(-3)))), std::int64_t(-2), std::int64_t(-1))), input_shape);
+}
+
+template <class V>
+V weighted_picks_vjp_weights(const V& g, const V& index, const V& input, const Shape& weights_shape) {
+  return sum_to(sum(mul(unsqueeze(g, std::int64_t(-1)), where(lt(unsqueeze(index, std::int64_t(-3)),
+      number<V>(Scalar(std::int64_t(0)))), number<V>(Scalar(std::int64_t(0))), reshape(gather(expand(input,
+      joined(first_sizes(shape(g), std::int64_t(-1)), Dims{size(input, std::int64_t(-1))})), std::int64_t(-1),
+      flatten(expand(unsqueeze(clamp_min(index, number<V>(Scalar(std::int64_t(0)))), std::int64_t(-3)),
+      joined(shape(g), Dims{size(index, std::int64_t(-1))})), std::int64_t(-2), std::int64_t(-1))), joined(shape(g),
+      Dims{size(index, std::int64_t(-1))})))), Dims{std::int64_t(-3)}, false, std::nullopt), weights_shape);
+}
+
+TP_COLD TensorRef weighted_picks_batched(const TensorRef& input, const TensorRef& index, const TensorRef& weights) {
+  const auto call = [&](const TensorRef& input, const TensorRef& index,
+      const TensorRef& weights) { return ops::weighted_picks(input, index, weights); };
+  const auto loop = [&] { return batch::loop({WeightedPicksBackward::schema_v1, {input, index, weights}},
+      [&](const batch::Samples& samples) { return ops::weighted_picks(samples[0], samples[1], samples[2]); }); };
+  return batch::rules::three_matrices(WeightedPicksBackward::schema_v1, call, loop, input, index, weights);
+}
+
+TP_COLD void weighted_picks_set_tangent(const TensorRef& out, const TensorRef& input, const TensorRef& index,
+    const TensorRef& weights) {
+  const std::vector<TensorRef> tangents = {wiring::tangent(input), wiring::tangent(index), wiring::tangent(weights)};
+  TensorRef t = wiring::tangent_by_transpose(out, [&](const TensorRef& g) {
+    GraphGradVec grads(tangents.size());
+    if (tangents[0]) grads[0] = fit(weighted_picks_vjp_input<TensorRef>(g, wiring::primal(index),
+        wiring::primal(weights), input->sizes()), input->sizes(), input->dtype());
+    if (tangents[2]) grads[2] = fit(weighted_picks_vjp_weights<TensorRef>(g, wiring::primal(index),
+        wiring::primal(input), weights->sizes()), weights->sizes(), weights->dtype());
+    return grads;
+  }, tangents);
+  wiring::set_tangent(out, as_tangent(std::move(t), out));
+}
+}  // namespace
+
+Storage weighted_picks(const Storage& input, const Storage& index, const Storage& weights) {
+  check_dtype(WeightedPicksBackward::schema_v1, input, kHalfDtypes | kFloatDtypes);
+  return kernels::weighted_picks(WeightedPicksBackward::schema_v1, input, index, weights);
+}
+TensorRef weighted_picks(const TensorRef& input, const TensorRef& index, const TensorRef& weights) {
+  if (TP_UNLIKELY(batch::any(input, index, weights)))
+    return weighted_picks_batched(input, index, weights);
+  TensorRef out = wiring::result_of([&] { return weighted_picks(input->storage(), index->storage(),
+      weights->storage()); });
+  if (wiring::records(input, weights)) {
+    auto node = make_node<WeightedPicksBackward>();
+    WeightedPicksBackward& back = *node;
+    back.set_output(out->storage());
+    back.set_input(0, input);
+    back.set_input(2, weights);
+    if (weights->requires_grad()) back.save(0, input);
+    back.save(1, index);
+    if (input->requires_grad()) back.save(2, weights);
+    wiring::attach(out, std::move(node));
+  }
+  if (TP_UNLIKELY(modes::any(modes::kForward)) && wiring::has_tangents({&input, &weights}))
+    wiring::each_level({&input, &weights}, {}, [&] { weighted_picks_set_tangent(out, input, index, weights); });
+  return out;
+}
+GradVec WeightedPicksBackward::apply(std::span<Storage> grad_outputs) {
+  GradVec grads(3);
+  const Storage& g = grad_outputs[0];
+  if (!g.defined()) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], weighted_picks_vjp_input<Storage>(g, saved(1), saved(2), input_shape(0)), input_shape(0),
+        input_dtype(0));
+  if (needs(*this, 2))
+    fit_into(grads[2], weighted_picks_vjp_weights<Storage>(g, saved(1), saved(0), input_shape(2)), input_shape(2),
+        input_dtype(2));
+  return grads;
+}
+GraphGradVec WeightedPicksBackward::apply_for_graph(std::span<const TensorRef> grad_outputs) {
+  GraphGradVec grads(3);
+  const TensorRef& g = grad_outputs[0];
+  if (!g) return grads;
+  if (needs(*this, 0))
+    fit_into(grads[0], weighted_picks_vjp_input<TensorRef>(g, saved_tensor(1), saved_tensor(2), input_shape(0)),
+        input_shape(0), input_dtype(0));
+  if (needs(*this, 2))
+    fit_into(grads[2], weighted_picks_vjp_weights<TensorRef>(g, saved_tensor(1), saved_tensor(0), input_shape(2)),
+        input_shape(2), input_dtype(2));
   return grads;
 }
 

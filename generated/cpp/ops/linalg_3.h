@@ -131,4 +131,8 @@ TP_API TensorRef vecdot(const TensorRef& x, const TensorRef& y, std::int64_t dim
 TP_API Storage weighted_differences(const Storage& weight, const Storage& x1, const Storage& x2);
 TP_API TensorRef weighted_differences(const TensorRef& weight, const TensorRef& x1, const TensorRef& x2);
 
+// weighted_picks(Tensor input, Tensor index, Tensor weights) -> Tensor out
+TP_API Storage weighted_picks(const Storage& input, const Storage& index, const Storage& weights);
+TP_API TensorRef weighted_picks(const TensorRef& input, const TensorRef& index, const TensorRef& weights);
+
 }  // namespace tp::ops

@@ -24,8 +24,6 @@ Storage adaptive_avg_pool3d_plain(const Storage& input, const Dims& output_size)
 TensorRef adaptive_avg_pool3d_plain(const TensorRef& input, const Dims& output_size);
 Storage add(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef add(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
-Storage all(const Storage& input, const Dims& dim, bool keepdim);
-TensorRef all(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage antialiased(const Storage& input, const Dims& size, const std::vector<double>& scale, bool cubic,
     bool align_corners);
 TensorRef antialiased(const TensorRef& input, const Dims& size, const std::vector<double>& scale, bool cubic,
@@ -62,8 +60,6 @@ Storage cross_entropy_probs(const Storage& input, const Storage& target, const S
     std::string_view reduction, double label_smoothing);
 TensorRef cross_entropy_probs(const TensorRef& input, const TensorRef& target, const TensorRef& weight,
     std::string_view reduction, double label_smoothing);
-Storage cubic_weight(const Storage& input);
-TensorRef cubic_weight(const TensorRef& input);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
 Storage div(const Storage& input, const Storage& other);
@@ -72,36 +68,27 @@ Storage eq(const Storage& input, const Storage& other);
 TensorRef eq(const TensorRef& input, const TensorRef& other);
 Storage exp(const Storage& input);
 TensorRef exp(const TensorRef& input);
-Storage expand(const Storage& input, const Dims& size);
-TensorRef expand(const TensorRef& input, const Dims& size);
 Storage flip(const Storage& input, const Dims& dims);
 TensorRef flip(const TensorRef& input, const Dims& dims);
 Storage floor(const Storage& input);
 TensorRef floor(const TensorRef& input);
-Storage gather(const Storage& input, std::int64_t dim, const Storage& index);
-TensorRef gather(const TensorRef& input, std::int64_t dim, const TensorRef& index);
-Storage ge(const Storage& input, const Storage& other);
-TensorRef ge(const TensorRef& input, const TensorRef& other);
-Storage make_grid_corners(std::int64_t n, std::int64_t width);
+Storage grid_neighbours(const Storage& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
+TensorRef grid_neighbours(const TensorRef& low, const Dims& space, std::int64_t width, std::int64_t padding,
+    bool align_corners);
+Storage grid_weights(const Storage& place, std::int64_t width);
+TensorRef grid_weights(const TensorRef& place, std::int64_t width);
 Storage gt(const Storage& input, const Storage& other);
 TensorRef gt(const TensorRef& input, const TensorRef& other);
 Storage huber(const Storage& input, const Storage& target, double delta);
 TensorRef huber(const TensorRef& input, const TensorRef& target, double delta);
-Storage le(const Storage& input, const Storage& other);
-TensorRef le(const TensorRef& input, const TensorRef& other);
 Storage make_linspace(const Scalar& start, const Scalar& end, std::int64_t steps, std::optional<Dtype> dtype);
 Storage log(const Storage& input);
 TensorRef log(const TensorRef& input);
-Storage logical_and(const Storage& input, const Storage& other);
-TensorRef logical_and(const TensorRef& input, const TensorRef& other);
 Storage logsumexp(const Storage& input, const Dims& dim, bool keepdim);
 TensorRef logsumexp(const TensorRef& input, const Dims& dim, bool keepdim);
 Storage mul(const Storage& input, const Storage& other);
 TensorRef mul(const TensorRef& input, const TensorRef& other);
-Storage nan_to_num(const Storage& input, std::optional<double> nan, std::optional<double> posinf,
-    std::optional<double> neginf);
-TensorRef nan_to_num(const TensorRef& input, std::optional<double> nan, std::optional<double> posinf,
-    std::optional<double> neginf);
 Storage narrow(const Storage& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 TensorRef narrow(const TensorRef& input, std::int64_t dim, std::int64_t start, std::int64_t length);
 std::array<Storage, 2> native_dropout(const Storage& input, double p, Generator* generator);
@@ -116,10 +103,10 @@ std::array<TensorRef, 3> native_layer_norm(const TensorRef& input, const Dims& n
     const TensorRef& weight, const TensorRef& bias, double eps);
 Storage neg(const Storage& input);
 TensorRef neg(const TensorRef& input);
+Storage ones_like(const Storage& input, std::optional<Dtype> dtype);
+TensorRef ones_like(const TensorRef& input, std::optional<Dtype> dtype);
 Storage pow(const Storage& input, const Storage& exponent);
 TensorRef pow(const TensorRef& input, const TensorRef& exponent);
-Storage prod(const Storage& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
-TensorRef prod(const TensorRef& input, std::optional<std::int64_t> dim, bool keepdim, std::optional<Dtype> dtype);
 Storage reduce_loss(const Storage& input, std::string_view reduction);
 TensorRef reduce_loss(const TensorRef& input, std::string_view reduction);
 Storage relu(const Storage& input);
@@ -149,8 +136,6 @@ Storage unfold(const Storage& input, std::int64_t dimension, std::int64_t size, 
 TensorRef unfold(const TensorRef& input, std::int64_t dimension, std::int64_t size, std::int64_t step);
 Storage uniform_draw(const Storage& input, Generator* generator);
 TensorRef uniform_draw(const TensorRef& input, Generator* generator);
-Storage unsqueeze(const Storage& input, std::int64_t dim);
-TensorRef unsqueeze(const TensorRef& input, std::int64_t dim);
 Storage upsample_bicubic_to(const Storage& input, const Dims& size, const std::vector<double>& scale,
     bool align_corners);
 TensorRef upsample_bicubic_to(const TensorRef& input, const Dims& size, const std::vector<double>& scale,
@@ -166,6 +151,8 @@ TensorRef vector_norm(const TensorRef& input, const Scalar& ord, const Dims& dim
     std::optional<Dtype> dtype);
 Storage weigh_loss(const Storage& loss, const Storage& weight, std::string_view reduction);
 TensorRef weigh_loss(const TensorRef& loss, const TensorRef& weight, std::string_view reduction);
+Storage weighted_picks(const Storage& input, const Storage& index, const Storage& weights);
+TensorRef weighted_picks(const TensorRef& input, const TensorRef& index, const TensorRef& weights);
 Storage where(const Storage& condition, const Storage& input, const Storage& other);
 TensorRef where(const TensorRef& condition, const TensorRef& input, const TensorRef& other);
 Storage xlogy(const Storage& input, const Storage& other);
@@ -845,17 +832,11 @@ TensorRef grid_sample(const TensorRef& input, const TensorRef& grid, std::string
 //   p = flip(reshape(grid, (size(grid, 0), -1, n)), (-1,))
 //   raw = (p + 1) / 2 * (long - 1) if align_corners else ((p + 1) * long - 1) / 2
 //   at = raw if mode == 2 else grid_padded(raw, long, padding, align_corners)
-//   low = unsqueeze(round(detach(at)) if mode == 1 else floor(detach(at)), 2)
-//   corners = low + reshape(cast(grid_corners(n, 1 if mode == 1 else 2 if mode == 0 else 4), dtype(grid)), (1, 1, -1, n))
-//   away = unsqueeze(at, 2) - corners
-//   weights = prod(1 - abs(away) if mode == 0 else cubic_weight(away), -1)
-//   spots = grid_padded(corners, unsqueeze(long, 2), padding, align_corners) if mode == 2 else corners
-//   inside = all(logical_and(spots >= 0, spots <= unsqueeze(long, 2) - 1), (-1,))
-//   safe = cast(nan_to_num(clamp(round(spots), 0, unsqueeze(long, 2) - 1)), "i64")
-//   index = sum(safe * reshape(sizes_tensor([product_of(last_sizes(space, k + 1)) for k in range(n)]), (1, 1, 1, n)), (-1,))
-//   values = reshape(gather(reshape(input, (size(input, 0), size(input, 1), product_of(space))), 2, expand(reshape(index, (size(input, 0), 1, -1)), (size(input, 0), size(input, 1), size(index, 1) * size(index, 2)))), (size(input, 0), size(input, 1), size(index, 1), size(index, 2)))
-//   masked = where(unsqueeze(inside, 1), values, 0)
-//   out = reshape(sum(masked if mode == 1 else masked * unsqueeze(weights, 1), (-1,)), joined(first_sizes(shape(input), 2), last_sizes(first_sizes(shape(grid), -1), 1)))
+//   low = round(detach(at)) if mode == 1 else floor(detach(at)) if mode == 0 else floor(detach(at)) - 1
+//   width = 1 if mode == 1 else 2 if mode == 0 else 4
+//   index = grid_neighbours(low, space, width, padding if mode == 2 else 0, align_corners)
+//   picked = weighted_picks(reshape(input, (size(input, 0), size(input, 1), product_of(space))), index, ones_like(index, dtype=dtype(input)) if mode == 1 else grid_weights(at - low, width))
+//   out = reshape(picked, joined(first_sizes(shape(input), 2), last_sizes(first_sizes(shape(grid), -1), 1)))
 
 namespace {
 constexpr OpSchema kGridSampledSchema{"grid_sampled",
@@ -882,32 +863,17 @@ V grid_sampled_compose(const V& input, const V& grid, std::int64_t mode, std::in
       : div(sub(mul(add(p, number<V>(Scalar(std::int64_t(1))), Scalar(1)), long_), number<V>(Scalar(std::int64_t(1))),
       Scalar(1)), number<V>(Scalar(std::int64_t(2)))));
   const auto at = (mode == std::int64_t(2) ? V(raw) : grid_padded(raw, long_, padding, align_corners));
-  const auto low = unsqueeze((mode == std::int64_t(1) ? round(detach(at)) : floor(detach(at))), std::int64_t(2));
-  const auto corners = add(low, reshape(cast(lift<V>(make_grid_corners(n, (mode == std::int64_t(1) ? std::int64_t(1)
-      : (mode == std::int64_t(0) ? std::int64_t(2) : std::int64_t(4))))), dtype(grid)), Dims{std::int64_t(1),
-      std::int64_t(1), std::int64_t(-1), n}), Scalar(1));
-  const auto away = sub(unsqueeze(at, std::int64_t(2)), corners, Scalar(1));
-  const auto weights = prod((mode == std::int64_t(0) ? sub(number<V>(Scalar(std::int64_t(1))), abs(away), Scalar(1))
-      : cubic_weight(away)), std::int64_t(-1), false, std::nullopt);
-  const auto spots = (mode == std::int64_t(2) ? grid_padded(corners, unsqueeze(long_, std::int64_t(2)), padding,
-      align_corners) : V(corners));
-  const auto inside = all(logical_and(ge(spots, number<V>(Scalar(std::int64_t(0)))), le(spots, sub(unsqueeze(long_,
-      std::int64_t(2)), number<V>(Scalar(std::int64_t(1))), Scalar(1)))), Dims{std::int64_t(-1)}, false);
-  const auto safe = cast(nan_to_num(clamp(round(spots), number<V>(Scalar(std::int64_t(0))), sub(unsqueeze(long_,
-      std::int64_t(2)), number<V>(Scalar(std::int64_t(1))), Scalar(1))), std::nullopt, std::nullopt, std::nullopt),
-      Dtype::I64);
-  const auto index = sum(mul(safe, reshape(lift<V>(make_sizes_tensor(each_int(n,
-      [&](std::int64_t k) -> std::int64_t { return product_of(last_sizes(space, k + std::int64_t(1))); }))),
-      Dims{std::int64_t(1), std::int64_t(1), std::int64_t(1), n})), Dims{std::int64_t(-1)}, false, std::nullopt);
-  const auto values = reshape(gather(reshape(input, Dims{size(input, std::int64_t(0)), size(input, std::int64_t(1)),
-      product_of(space)}), std::int64_t(2), expand(reshape(index, Dims{size(input, std::int64_t(0)), std::int64_t(1),
-      std::int64_t(-1)}), Dims{size(input, std::int64_t(0)), size(input, std::int64_t(1)), size(index,
-      std::int64_t(1)) * size(index, std::int64_t(2))})), Dims{size(input, std::int64_t(0)), size(input,
-      std::int64_t(1)), size(index, std::int64_t(1)), size(index, std::int64_t(2))});
-  const auto masked = where(unsqueeze(inside, std::int64_t(1)), values, number<V>(Scalar(std::int64_t(0))));
-  return reshape(sum((mode == std::int64_t(1) ? V(masked) : mul(masked, unsqueeze(weights, std::int64_t(1)))),
-      Dims{std::int64_t(-1)}, false, std::nullopt), joined(first_sizes(shape(input), std::int64_t(2)),
-      last_sizes(first_sizes(shape(grid), std::int64_t(-1)), std::int64_t(1))));
+  const auto low = (mode == std::int64_t(1) ? round(detach(at)) : (mode == std::int64_t(0) ? floor(detach(at))
+      : sub(floor(detach(at)), number<V>(Scalar(std::int64_t(1))), Scalar(1))));
+  const auto width = (mode == std::int64_t(1) ? std::int64_t(1) : (mode == std::int64_t(0) ? std::int64_t(2)
+      : std::int64_t(4)));
+  const auto index = grid_neighbours(low, space, width, (mode == std::int64_t(2) ? padding : std::int64_t(0)),
+      align_corners);
+  const auto picked = weighted_picks(reshape(input, Dims{size(input, std::int64_t(0)), size(input, std::int64_t(1)),
+      product_of(space)}), index, (mode == std::int64_t(1) ? ones_like(index, dtype(input)) : grid_weights(sub(at, low,
+      Scalar(1)), width)));
+  return reshape(picked, joined(first_sizes(shape(input), std::int64_t(2)), last_sizes(first_sizes(shape(grid),
+      std::int64_t(-1)), std::int64_t(1))));
 }
 }  // namespace
 

@@ -42,6 +42,8 @@ Storage cumsum(const Storage& input, std::int64_t dim, std::optional<Dtype> dtyp
 TensorRef cumsum(const TensorRef& input, std::int64_t dim, std::optional<Dtype> dtype);
 Storage detach(const Storage& input);
 TensorRef detach(const TensorRef& input);
+Storage distances_among(const Storage& input, double p);
+TensorRef distances_among(const TensorRef& input, double p);
 Storage div(const Storage& input, const Storage& other);
 TensorRef div(const TensorRef& input, const TensorRef& other);
 Storage eq(const Storage& input, const Storage& other);
@@ -108,6 +110,8 @@ Storage sub(const Storage& input, const Storage& other, const Scalar& alpha);
 TensorRef sub(const TensorRef& input, const TensorRef& other, const Scalar& alpha);
 Storage sum(const Storage& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
 TensorRef sum(const TensorRef& input, const Dims& dim, bool keepdim, std::optional<Dtype> dtype);
+Storage take(const Storage& input, const Storage& index);
+TensorRef take(const TensorRef& input, const TensorRef& index);
 Storage transpose(const Storage& input, std::int64_t dim0, std::int64_t dim1);
 TensorRef transpose(const TensorRef& input, std::int64_t dim0, std::int64_t dim1);
 Storage make_triu_indices(std::int64_t row, std::int64_t col, std::int64_t offset, std::optional<Dtype> dtype);
@@ -2062,7 +2066,8 @@ TensorRef pairwise_distance(const TensorRef& x1, const TensorRef& x2, double p, 
 
 // pdist(Tensor input, float p=2.0) -> Tensor out
 //   at = triu_indices(size(input, 0), size(input, 0), 1)
-//   out = vector_norm(index_select(input, 0, select(at, 0, 0)) - index_select(input, 0, select(at, 0, 1)), p, (-1,))
+//   direct = is_floating(input) and size(input, 1) > 0 and (p == 1 or p == 2 or p == inf)
+//   out = take(distances_among(input, p), select(at, 0, 0) * size(input, 0) + select(at, 0, 1)) if direct else vector_norm(index_select(input, 0, select(at, 0, 0)) - index_select(input, 0, select(at, 0, 1)), p, (-1,))
 
 namespace {
 constexpr OpSchema kPdistSchema{"pdist", "pdist(Tensor input, float p=2.0) -> Tensor out", 1, Amp::Keep, true};
@@ -2075,9 +2080,13 @@ V pdist_compose(const V& input, double p) {
     refuse(kPdistSchema.name, ErrorKind::Value, "p={} is negative", {p});
   const auto at = lift<V>(make_triu_indices(size(input, std::int64_t(0)), size(input, std::int64_t(0)),
       std::int64_t(1), std::nullopt));
-  return vector_norm(sub(index_select(input, std::int64_t(0), select(at, std::int64_t(0), std::int64_t(0))),
+  const auto direct = (is_floating(input)) && (size(input, std::int64_t(1)) > std::int64_t(0)) && ((p ==
+      std::int64_t(1)) || (p == std::int64_t(2)) || (p == std::numeric_limits<double>::infinity()));
+  return (direct ? take(distances_among(input, p), add(mul(select(at, std::int64_t(0), std::int64_t(0)),
+      number<V>(Scalar(size(input, std::int64_t(0))))), select(at, std::int64_t(0), std::int64_t(1)), Scalar(1)))
+      : vector_norm(sub(index_select(input, std::int64_t(0), select(at, std::int64_t(0), std::int64_t(0))),
       index_select(input, std::int64_t(0), select(at, std::int64_t(0), std::int64_t(1))), Scalar(1)), Scalar(p),
-      Dims{std::int64_t(-1)}, false, std::nullopt);
+      Dims{std::int64_t(-1)}, false, std::nullopt));
 }
 }  // namespace
 
