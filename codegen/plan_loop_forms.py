@@ -189,7 +189,7 @@ _WHOLE = (
 
 @dataclass(frozen=True)
 class Powers:
-    """Exponents as the loop has them and what is added to each; the value where all share half of kTwice, and otherwise."""
+    """Exponents, what is added to each, and the value: where all of them are half of kTwice, and otherwise."""
 
     exponents: str
     shift: str

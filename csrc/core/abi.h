@@ -4,7 +4,7 @@
 
 /// Raised whenever a header that op libraries compile against changes: `python tools/abi.py --update` does it, and a test
 /// compares the headers with the hash noted in cmake/abi.json.
-#define TP_ABI 49
+#define TP_ABI 50
 
 namespace tp {
 

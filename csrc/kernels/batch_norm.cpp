@@ -5,6 +5,7 @@
 
 #include "kernels/norm.h"
 #include "kernels/norm_support.h"
+#include "kernels/reduce_table.h"
 
 namespace tp::kernels {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using std::int64_t;
 
 // Channels of one task when inner == 1: as many as there are threads for, so that rows are read as they lie.
-constexpr int64_t kColumns = 64, kMostColumns = 4096;
+constexpr int64_t kColumns = 64, kMostColumns = kFoldColumns;
 
 Axis channels_of(const OpSchema& op, const Storage& input) {
   if (TP_UNLIKELY(input.dim() < 2)) value_error(op.name, ": input needs sizes [N, C, ...]; it is ", input.sizes());
@@ -34,13 +35,28 @@ void over_channels(const Axis& a, double ns_each, const F& f) {
   }
 }
 
+/// Of `width` neighbouring channels with nothing behind them: the fold of var, before its end.
+template <class T>
+void columns_moments(int64_t width, int64_t rows, int64_t stride, const T* x, T* mean, T* m2) {
+  static const ReduceTable& table = TP_PICK_TABLE(reduce_table);
+  const FoldKernel& var = std::is_same_v<T, float> ? table.var_f32 : table.var_f64;
+  const Scratch<double> planes(3 * width);
+  const Accumulators acc{reinterpret_cast<char*>(planes.get()), width};
+  var.init(acc, width);
+  var.cols(acc, reinterpret_cast<const char*>(x), stride, rows, width, 0);
+  for (int64_t c = 0; c < width; ++c) {
+    mean[c] = T(planes[width + c]);
+    m2[c] = T(planes[2 * width + c]);
+  }
+}
+
 /// Mean and squared distances per channel: those of runs, which are read in the order they lie in, combined by Chan's formula.
 template <class T>
 void batch_moments(const Axis& a, const T* x, T* mean, T* m2) {
   const NormLoops<T>& l = norm_loops<T>();
   if (a.inner == 1)
     return over_channels(
-        a, 0.25, [&](int64_t c0, int64_t c1) { l.columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0); });
+        a, 0.25, [&](int64_t c0, int64_t c1) { columns_moments(c1 - c0, a.outer, a.n, x + c0, mean + c0, m2 + c0); });
   const Scratch<T> runs(2 * a.outer * a.n);
   T *run_mean = runs.get(), *run_m2 = run_mean + a.outer * a.n;
   parallel_for(0, a.outer * a.n, grain_for(0.25 * double(a.inner)), [&](int64_t b, int64_t e) {

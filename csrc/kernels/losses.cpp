@@ -7,6 +7,7 @@
 #include "core/modes.h"
 #include "kernels/axis.h"
 #include "kernels/scratch.h"
+#include "kernels/short_rows.h"
 #include "kernels/softmax_table.h"
 
 namespace tp::kernels {
@@ -215,8 +216,15 @@ std::array<Storage, 3> cross_entropy_index(const OpSchema& op, const Storage& in
     modes::Unlocked unlocked(x.numel() > 100000);
     if (a.inner == 1) {
       parallel_for(0, a.outer, grain_for(0.4 * double(a.n)), [&](int64_t b, int64_t e) {
+        const bool turned = are_short(a);
+        const Scratch<T> columns(turned ? a.n * kSoftmaxWidth : 0);
+        for (int64_t i = b; turned && i < e; i += kSoftmaxWidth) {
+          const int64_t width = std::min(kSoftmaxWidth, e - i);
+          turn(width, a.n, from + i * a.n, a.n, 1, columns.get(), 1, kSoftmaxWidth);
+          l.logsumexp_columns(width, a.n, kSoftmaxWidth, columns.get(), lses + i);
+        }
         for (int64_t i = b; i < e; ++i) {
-          l.logsumexp(1, a.n, from + i * a.n, lses + i);
+          if (!turned) l.logsumexp(1, a.n, from + i * a.n, lses + i);
           finish_one(i, i * a.n, 1);
         }
       });

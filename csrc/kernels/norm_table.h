@@ -25,7 +25,6 @@ struct NormLoops {
   /// gx = a * g + b * (x - mean) + c
   void (*combine)(std::int64_t n, const T* g, const T* x, T mean, T a, T b, T c, T* gx);
 
-  void (*columns_moments)(std::int64_t width, std::int64_t rows, std::int64_t stride, const T* x, T* mean, T* m2);
   void (*columns_affine)(std::int64_t width, std::int64_t rows, std::int64_t stride, const T* x, const T* mean,
                          const T* scale, const T* shift, T* out);
   void (*columns_slope_sums)(std::int64_t width, std::int64_t rows, std::int64_t stride, const T* g, const T* x,

@@ -17,7 +17,7 @@ namespace {
 
 // Outputs of one unit when rows are folded into a row of accumulators: many, so that rows are read as they lie, or few, so
 // that there is one for each thread.
-constexpr std::int64_t kColumns = 4096, kFewColumns = 1024;
+constexpr std::int64_t kColumns = kFoldColumns, kFewColumns = 1024;
 constexpr std::int64_t kRows = 256;  // outputs of one unit when each is folded along itself,
 constexpr std::int64_t kRowsElements =
     16384;  // and elements of each run of such a unit, unless one of a single output has more

@@ -36,6 +36,9 @@ struct FoldKernel {
   void (*few)(char* out, const char* x, std::int64_t row_stride, std::int64_t rows, std::int64_t cols) = nullptr;
 };
 inline constexpr std::int64_t kFewRows = 64;
+/// Most columns of one call: the longer a row, the more of memory is read as it lies (rows of 4096 floats in one piece or four:
+/// 2.9 and 3.6 ms for 64 MB on Zen 4).
+inline constexpr std::int64_t kFoldColumns = 4096;
 
 /// Applied to a staged block before folding: from and to are of the two block types; both may be the same memory.
 struct BlockMap {
@@ -48,7 +51,8 @@ struct ReduceTable {
   FoldKernel sum_f32, sum_f64, sum_i64;
   FoldKernel mean_f32, mean_f64;
   FoldKernel prod_f32, prod_f64, prod_i64, prod_c128;
-  FoldKernel var_f32, var_f64;  // param: correction; std takes the root
+  FoldKernel var_f32,
+      var_f64;  // param: correction; std takes the root. Planes of doubles: counts, means, squared deviations
   FoldKernel std_f32, std_f64;
   FoldKernel logsumexp_f32, logsumexp_f64;
   FoldKernel root_f64;  // sum, then its square root

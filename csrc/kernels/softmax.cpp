@@ -6,6 +6,7 @@
 #include "core/modes.h"
 #include "kernels/axis.h"
 #include "kernels/scratch.h"
+#include "kernels/short_rows.h"
 #include "kernels/softmax_table.h"
 #include "kernels/streaming.h"
 
@@ -33,6 +34,28 @@ void along(const Axis& x, double ns_each, const Rows& rows, const Columns& colum
   });
 }
 
+/// columns(width, n, stride, operands..., to) over blocks of `count` rows of n elements.
+template <class T, class F, class... From>
+void short_rows(int64_t count, int64_t n, T* to, const F& columns, const From*... from) {
+  const int64_t block = n * kSoftmaxWidth;
+  const Scratch<T> room(block * int64_t(1 + sizeof...(From)));
+  for (int64_t r = 0; r < count; r += kSoftmaxWidth) {
+    const int64_t width = std::min(kSoftmaxWidth, count - r);
+    T* next = room.get() + block;
+    const auto turned = [&](const T* x) {
+      T* const here = next;
+      turn(width, n, x + r * n, n, 1, here, 1, kSoftmaxWidth);
+      next += block;
+      return static_cast<const T*>(here);
+    };
+    const T* const operands[] = {turned(from)...};
+    if constexpr (sizeof...(From) == 1)
+      columns(width, n, kSoftmaxWidth, operands[0], room.get());
+    else
+      columns(width, n, kSoftmaxWidth, operands[0], operands[1], room.get());
+    turn(width, n, room.get(), 1, kSoftmaxWidth, to + r * n, n, 1);
+  }
+}
 Storage forward(const OpSchema& op, const Storage& input, int64_t dim, std::optional<Dtype> dtype, bool log) {
   const int d = wrap_dim(op.name, dim, input.dim());
   const Dtype result = real_float_dtype(op, dtype ? *dtype : input.dtype());
@@ -49,6 +72,9 @@ Storage forward(const OpSchema& op, const Storage& input, int64_t dim, std::opti
     along(
         a, 0.5,
         [&](int64_t b, int64_t e) {
+          if (are_short(a))
+            return short_rows(e - b, a.n, to + b * a.n, log ? l.log_softmax_columns : l.softmax_columns,
+                              from + b * a.n);
           const auto rows = log ? l.log_softmax : l.softmax;
           if (!streamed) return rows(e - b, a.n, from + b * a.n, to + b * a.n);
           write_rows(to, a.n, b, e, true, {from}, [&](int64_t i, T* row) { rows(1, a.n, from + i * a.n, row); });
@@ -76,6 +102,10 @@ Storage backward(const OpSchema& op, const Storage& g, const Storage& out, int64
     along(
         a, 0.5,
         [&](int64_t b, int64_t e) {
+          if (are_short(a))
+            return short_rows(e - b, a.n, to + b * a.n,
+                              log ? l.log_softmax_backward_columns : l.softmax_backward_columns, pg + b * a.n,
+                              py + b * a.n);
           const auto rows = log ? l.log_softmax_backward : l.softmax_backward;
           if (!streamed) return rows(e - b, a.n, pg + b * a.n, py + b * a.n, to + b * a.n);
           write_rows(to, a.n, b, e, true, {pg, py},

@@ -8,9 +8,7 @@ namespace TP_ISA {
 
 constexpr int64_t kBlock = 2048;  // elements summed in the block's own type before the wide accumulator takes them
 constexpr int64_t kGroup = kFewRows;  // rows folded the same way
-// Of one call to a cols kernel: the longer a row, the more of memory is read as it lies (rows of 4096 floats in one piece
-// or four: 2.9 and 3.6 ms for 64 MB on Zen 4).
-constexpr int64_t kMaxCols = 4096;
+constexpr int64_t kMaxCols = kFoldColumns;
 
 TP_FORCE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -1,7 +1,7 @@
 // Loops of layer, batch, group and RMS normalisation, compiled per instruction set.
 #include "kernels/norm_table.h"
 
-#include "kernels/isa/deviations.h"
+#include "kernels/isa/fold.h"
 #include "kernels/isa/lanes.h"
 
 namespace tp {
@@ -97,22 +97,6 @@ void combine(int64_t n, const T* __restrict g, const T* __restrict x, T mean, T 
 // ---- columns ---------------------------------------------------------------------------------------------------------
 
 template <class T>
-void columns_moments(int64_t width, int64_t count, int64_t stride, const T* x, T* mean, T* m2) {
-  using D = Deviations<T>;
-  double memory[3 * kMaxCols];
-  for (int64_t j = 0; j < width; j += kMaxCols) {
-    const int64_t n = smaller(kMaxCols, width - j);
-    const Accumulators acc{reinterpret_cast<char*>(memory), n};
-    D::init(acc, n);
-    D::cols(acc, reinterpret_cast<const char*>(x + j), stride, count, n, 0);
-    for (int64_t k = 0; k < n; ++k) {
-      mean[j + k] = T(D::means(acc)[k]);
-      m2[j + k] = T(D::squares(acc)[k]);
-    }
-  }
-}
-
-template <class T>
 void columns_affine(int64_t width, int64_t count, int64_t stride, const T* __restrict x, const T* __restrict mean,
                     const T* __restrict scale, const T* __restrict shift, T* __restrict out) {
   for (int64_t r = 0; r < count; ++r)
@@ -160,10 +144,9 @@ void columns_combine(int64_t width, int64_t count, int64_t stride, const T* __re
       gx[r * stride + j] = a[j] * g[r * stride + j] + b[j] * (x[r * stride + j] - mean[j]) + c[j];
 }
 
-#define TP_NORM_LOOPS(T)                                                            \
-  {moments<T>,        sum_squares<T>,        normalize<T>,      affine<T>,          \
-   row_backward<T>,   slope_sums<T>,         combine<T>,        columns_moments<T>, \
-   columns_affine<T>, columns_slope_sums<T>, columns_combine<T>}
+#define TP_NORM_LOOPS(T)                                                                                    \
+  {moments<T>, sum_squares<T>,    normalize<T>,          affine<T>,         row_backward<T>, slope_sums<T>, \
+   combine<T>, columns_affine<T>, columns_slope_sums<T>, columns_combine<T>}
 
 }  // namespace
 
