@@ -10,13 +10,13 @@ set_source_files_properties(${TP_KERNEL_SOURCES} PROPERTIES COMPILE_OPTIONS "${T
 
 # Loops of one step an element gain nothing from what -O3 adds to the vectoriser: copies of remainders and of whole loops.
 set(TP_SHORT_LOOPS ${TP_ISA_SOURCES})
-list(FILTER TP_SHORT_LOOPS INCLUDE REGEX "/(comparison|logical|ternary|binary_[0-9]+)\\.cpp$")
+list(FILTER TP_SHORT_LOOPS INCLUDE REGEX "/(comparison|logical|ternary|binary_[0-9]+|isa/fft)\\.cpp$")
 set_source_files_properties(${TP_SHORT_LOOPS} PROPERTIES COMPILE_OPTIONS
   "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,kernels_baseline>>:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 
 # What these ask of their arguments they may ask in the loop: a copy of the loop for each answer gains nothing.
 set(TP_ASKING_LOOPS ${TP_ISA_SOURCES})
-list(FILTER TP_ASKING_LOOPS INCLUDE REGEX "/isa/(fft|reduce|softmax)\\.cpp$")
+list(FILTER TP_ASKING_LOOPS INCLUDE REGEX "/isa/(reduce|softmax)\\.cpp$")
 set_source_files_properties(${TP_ASKING_LOOPS} PROPERTIES COMPILE_OPTIONS
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,kernels_baseline>>>:-fno-unswitch-loops>")
 

@@ -558,10 +558,14 @@ Storage embedding_backward(const OpSchema& op, const Storage& grad, const Storag
   const Storage at = int64_index(op.name, input, "input");
   check_indices(op.name, at.data<std::int64_t>(), at.numel(), num_weights, 0);
   const Storage rows = reshaped(contiguous(cast(grad, work)), Shape{at.numel(), width});
-  with_arithmetic(work, [&](auto type) {
-    using T = decltype(type);
-    sum_rows<T>(out, at.data<std::int64_t>(), rows);
-  });
+  const auto sum = [&](auto type) { sum_rows<decltype(type)>(out, at.data<std::int64_t>(), rows); };
+  switch (work) {
+    case Dtype::F32: sum(float()); break;
+    case Dtype::F64: sum(double()); break;
+    case Dtype::C64: sum(c64{}); break;
+    case Dtype::C128: sum(c128{}); break;
+    default: type_error(op.name, ": not defined for ", dtype_name(work), " gradients");
+  }
   if (padding_idx) {
     const std::int64_t row = *padding_idx < 0 ? *padding_idx + num_weights : *padding_idx;
     Storage place = out.with_geometry(Shape{width}, Strides{1}, row * width);
