@@ -17,7 +17,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # itself. A third to a half less to ship and to compile at -Os. The rest stays at -O2, where a call costs 10 to 50 ns less.
 function(tp_small_code)
   list(FILTER ARGN INCLUDE REGEX "/generated/cpp/(ops|bind)/(composite|conv|fft|index_2|nn|random|scan|sort)|\
-/csrc/transforms/(channels|loop|rules)|/csrc/kernels/linalg_(factor|indefinite|spectral)|\
+/csrc/transforms/(channels|loop|rules)|/csrc/kernels/(fft_plan|linalg_(factor|functions|indefinite|spectral)|windows)|\
 /csrc/python/(func_support|graph_gc|module|node_type|op_|saved_hooks|transforms)")
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -Os)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -115,17 +115,25 @@ TP_MATH void column_max(int64_t width, int64_t n, int64_t stride, const T* x, T*
     for (int64_t j = 0; j < width; ++j) top[j] = x[i * stride + j] > top[j] ? x[i * stride + j] : top[j];
 }
 
+// total[j] = the sum of f(i, j) for i < n, in double: columns are added from end to end.
+template <class T, class F>
+TP_MATH void column_sums(int64_t width, int64_t n, T* total, F f) {
+  double wide[kWidth];
+  for (int64_t j = 0; j < width; ++j) wide[j] = 0;
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < width; ++j) wide[j] += double(f(i, j));
+  for (int64_t j = 0; j < width; ++j) total[j] = T(wide[j]);
+}
+
 template <class T>
 void softmax_columns(int64_t width, int64_t n, int64_t stride, const T* __restrict x, T* __restrict out) {
   T top[kWidth], total[kWidth];
   column_max(width, n, stride, x, top);
-  for (int64_t j = 0; j < width; ++j) total[j] = 0;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < width; ++j) {
-      const T e = m::exp(x[i * stride + j] - top[j]);
-      out[i * stride + j] = e;
-      total[j] += e;
-    }
+  column_sums(width, n, total, [=, &top](int64_t i, int64_t j) {
+    const T e = m::exp(x[i * stride + j] - top[j]);
+    out[i * stride + j] = e;
+    return e;
+  });
   for (int64_t j = 0; j < width; ++j) total[j] = T(1) / total[j];
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < width; ++j) out[i * stride + j] *= total[j];
@@ -134,9 +142,7 @@ void softmax_columns(int64_t width, int64_t n, int64_t stride, const T* __restri
 template <class T>
 TP_MATH void column_log_sum(int64_t width, int64_t n, int64_t stride, const T* __restrict x, const T* top, T* log_of) {
   T total[kWidth];
-  for (int64_t j = 0; j < width; ++j) total[j] = 0;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < width; ++j) total[j] += m::exp(x[i * stride + j] - top[j]);
+  column_sums(width, n, total, [=](int64_t i, int64_t j) { return m::exp(x[i * stride + j] - top[j]); });
   for (int64_t j = 0; j < width; ++j) log_of[j] = m::log(total[j]);
 }
 
@@ -162,9 +168,7 @@ template <class T>
 void softmax_backward_columns(int64_t width, int64_t n, int64_t stride, const T* __restrict g, const T* __restrict out,
                               T* __restrict gx) {
   T total[kWidth];
-  for (int64_t j = 0; j < width; ++j) total[j] = 0;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < width; ++j) total[j] += g[i * stride + j] * out[i * stride + j];
+  column_sums(width, n, total, [=](int64_t i, int64_t j) { return g[i * stride + j] * out[i * stride + j]; });
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < width; ++j) gx[i * stride + j] = (g[i * stride + j] - total[j]) * out[i * stride + j];
 }
@@ -173,9 +177,7 @@ template <class T>
 void log_softmax_backward_columns(int64_t width, int64_t n, int64_t stride, const T* __restrict g,
                                   const T* __restrict out, T* __restrict gx) {
   T total[kWidth];
-  for (int64_t j = 0; j < width; ++j) total[j] = 0;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < width; ++j) total[j] += g[i * stride + j];
+  column_sums(width, n, total, [=](int64_t i, int64_t j) { return g[i * stride + j]; });
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < width; ++j) gx[i * stride + j] = g[i * stride + j] - m::exp(out[i * stride + j]) * total[j];
 }
